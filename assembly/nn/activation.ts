@@ -6,19 +6,32 @@ export const FEATURE_GAIN: f32 = 1024;
 /** Inputs of a convolution pass a ReLU and are clamped to this: 12 bits. */
 export const ACTIVATION_HIGH = 4095;
 
+/** A folded batch norm: gains are Q15 (i16, 32768 = 1), biases i16 in steps of the output. channels % 8 == 0. */
+@unmanaged
+export class Norm {
+  channels: i32;
+  gain: usize;
+  bias: usize;
+}
+
+// @ts-ignore: decorator
+@inline
+function activated(x: v128, gain: v128, bias: v128, top: v128): v128 {
+  return i16x8.min_s(top, i16x8.max_s(i16x8.splat(0), i16x8.add_sat_s(i16x8.q15mulr_sat_s(x, gain), bias)));
+}
+
 /**
- * out[t][c] = min(high, max(0, x[t][c] · gain[c] + bias[c])): a folded batch norm and a ReLU before a convolution.
- * Gains are Q15 (i16, 32768 = 1), biases i16 in steps of the output. channels % 8 == 0; steps between frames are bytes.
- * x is read in place, so a dense block's concatenation is never copied.
+ * out[t][c] = min(high, max(0, x[t][c] · gain[c] + bias[c])): a batch norm and a ReLU before a convolution. Rows of out are contiguous,
+ * those of x are xStep bytes apart: x is read in place, so a dense block's concatenation is never copied.
  */
-export function preactivate(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, channels: i32, gain: usize, bias: usize, high: i32): void {
-  const bytes = <usize>channels << 1;
+export function preactivate(out: usize, x: usize, xStep: usize, frames: i32, norm: Norm, high: i32): void {
+  const bytes = <usize>norm.channels << 1;
+  const gain = norm.gain;
+  const bias = norm.bias;
   const top = i16x8.splat(<i16>high);
-  const zero = i16x8.splat(0);
-  for (let t = 0; t < frames; t++, out += outStep, x += xStep) {
+  for (let t = 0; t < frames; t++, out += bytes, x += xStep) {
     for (let c: usize = 0; c < bytes; c += 16) {
-      const y = i16x8.add_sat_s(i16x8.q15mulr_sat_s(v128.load(x + c), v128.load(gain + c)), v128.load(bias + c));
-      v128.store(out + c, i16x8.min_s(top, i16x8.max_s(zero, y)));
+      v128.store(out + c, activated(v128.load(x + c), v128.load(gain + c), v128.load(bias + c), top));
     }
   }
 }
@@ -33,24 +46,25 @@ const OFFSETS: usize = memory.data<u16>([
  * `preactivate` that also lists, for every two frames, the pairs of channels that are not zero in both: `listBytes(channels)` each, as
  * `convolveListed` reads them. With speech, about a sixth is skipped.
  */
-export function preactivateListed(out: usize, outStep: usize, lists: usize, x: usize, xStep: usize, frames: i32, channels: i32, gain: usize, bias: usize, high: i32): void {
-  const bytes = <usize>channels << 1;
+export function preactivateListed(out: usize, lists: usize, x: usize, xStep: usize, frames: i32, norm: Norm, high: i32): void {
+  const bytes = <usize>norm.channels << 1;
+  const gain = norm.gain;
+  const bias = norm.bias;
   const top = i16x8.splat(<i16>high);
-  const zero = i16x8.splat(0);
-  for (; frames > 0; frames -= 2, lists += listBytes(channels), out += outStep << 1, x += xStep << 1) {
+  for (; frames > 0; frames -= 2, lists += listBytes(norm.channels), out += bytes << 1, x += xStep << 1) {
     // If the second frame is missing, the first is used again.
     const x1 = frames > 1 ? xStep : 0;
-    const out1 = frames > 1 ? outStep : 0;
+    const out1 = frames > 1 ? bytes : 0;
     let list = lists + 2;
     let c: usize = 0;
     do {
       const g = v128.load(gain + c);
       const b = v128.load(bias + c);
-      const y0 = i16x8.min_s(top, i16x8.max_s(zero, i16x8.add_sat_s(i16x8.q15mulr_sat_s(v128.load(x + c), g), b)));
-      const y1 = i16x8.min_s(top, i16x8.max_s(zero, i16x8.add_sat_s(i16x8.q15mulr_sat_s(v128.load(x + x1 + c), g), b)));
+      const y0 = activated(v128.load(x + c), g, b, top);
+      const y1 = activated(v128.load(x + x1 + c), g, b, top);
       v128.store(out + c, y0);
       v128.store(out + out1 + c, y1);
-      const pairs = i32x4.bitmask(i32x4.ne(v128.or(y0, y1), zero));
+      const pairs = i32x4.bitmask(i32x4.ne(v128.or(y0, y1), i32x4.splat(0)));
       v128.store_lane<i64>(list, i16x8.add(v128.load64_zero(OFFSETS + (<usize>pairs << 3)), i16x8.splat(<i16>c)), 0);
       list += <usize>popcnt(pairs) << 1;
       c += 16;

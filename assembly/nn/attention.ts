@@ -18,19 +18,19 @@ export function squash(x: usize, frames: i32, channels: i32, step: usize): void 
   }
 }
 
-/** Bytes of `work` for a number of channels. */
-export function attentionBytes(channels: i32): usize {
-  return (<usize>channels << 2) * 3 + (<usize>channels << 1);
+/** Bytes of the scores and scratch of `attend`. */
+export function attentionBytes(frames: i32, channels: i32): usize {
+  return (<usize>channels << 2) * 3 + (<usize>channels << 1) * (frames + 1);
 }
 
 /**
  * out[0..channels) = Σ w[t][c] · x[t][c] and out[channels..2·channels) = the deviation from it, in steps of x, where w = softmax over time of
- * scores[t][c] · step[c]. Sums are of x - mean, to avoid cancellation. channels % 8 == 0; rows of x are xStep bytes apart, those of
- * the scores are contiguous.
+ * scores[t][c] · step[c]. Before, out[0..channels) is the mean of x: sums are of x - mean, to avoid cancellation. channels % 8 == 0; rows
+ * of x are xStep bytes apart, those of the scores are contiguous, with scratch behind them up to attentionBytes(frames, channels).
  */
-export function attend(out: usize, x: usize, xStep: usize, scores: usize, step: usize, mean: usize, frames: i32, channels: i32, work: usize): void {
+export function attend(out: usize, x: usize, xStep: usize, scores: usize, step: usize, frames: i32, channels: i32): void {
   const bytes = <usize>channels << 1;
-  const weights = work;
+  const weights = scores + bytes * frames;
   const firsts = weights + (bytes << 1);
   const squares = firsts + (bytes << 1);
   const top = squares + (bytes << 1);
@@ -38,13 +38,13 @@ export function attend(out: usize, x: usize, xStep: usize, scores: usize, step: 
   for (let t = 1, p = scores + bytes; t < frames; t++, p += bytes) {
     for (let c: usize = 0; c < bytes; c += 16) v128.store(top + c, i16x8.max_s(v128.load(top + c), v128.load(p + c)));
   }
-  memory.fill(work, 0, (bytes << 1) * 3);
+  memory.fill(weights, 0, (bytes << 1) * 3);
   for (let t = 0; t < frames; t++, scores += bytes, x += xStep) {
     for (let c: usize = 0; c < bytes; c += 8) {
       const at = c << 1;
       const below = i32x4.sub(v128.load16x4_s(scores + c), v128.load16x4_s(top + c));
       const w = exp4(f32x4.mul(f32x4.convert_i32x4_s(below), v128.load(step + at)));
-      const d = f32x4.sub(f32x4.convert_i32x4_s(v128.load16x4_s(x + c)), v128.load(mean + at));
+      const d = f32x4.sub(f32x4.convert_i32x4_s(v128.load16x4_s(x + c)), v128.load(out + at));
       const wd = f32x4.mul(w, d);
       v128.store(weights + at, f32x4.add(v128.load(weights + at), w));
       v128.store(firsts + at, f32x4.add(v128.load(firsts + at), wd));
@@ -56,7 +56,7 @@ export function attend(out: usize, x: usize, xStep: usize, scores: usize, step: 
     const total = v128.load(weights + at);
     const m = f32x4.div(v128.load(firsts + at), total);
     const variance = f32x4.sub(f32x4.div(v128.load(squares + at), total), f32x4.mul(m, m));
-    v128.store(out + at, f32x4.add(v128.load(mean + at), m));
+    v128.store(out + at, f32x4.add(v128.load(out + at), m));
     v128.store(deviations + at, f32x4.sqrt(f32x4.pmax(f32x4.splat(0), variance)));
   }
 }

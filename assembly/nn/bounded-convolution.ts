@@ -4,22 +4,23 @@
  */
 import { Convolution, TILES, multiply, nearest, packedBytes } from "./convolution";
 
-/** Bounds f32[outputs], within ±32767. */
+/** A convolution of stride 1 and the bounds of its outputs, f32[outputs] within ±32767. The convolution's own low and high are ignored. */
 @unmanaged
-export class Bounds {
+export class Bounded {
+  convolution: Convolution;
   low: usize;
   high: usize;
 }
 
-/** `convolve` of stride 1 with `bias` (the layer's own, or another) and bounds; the layer's low and high are ignored. */
-export function convolveBounded(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, dilation: i32, layer: Convolution, bias: usize, bounds: Bounds): void {
-  for (let o = 0; o < layer.outputs; o += 8) {
-    panel(out + (<usize>o << 1), outStep, x, xStep, xStep * dilation, frames, layer, o, bias, bounds);
-  }
+/** `convolve` with bounds, and with `bias`: the convolution's own, or another. */
+export function convolveBounded(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, layer: Bounded, bias: usize): void {
+  for (let o = 0; o < layer.convolution.outputs; o += 8) panel(out + (<usize>o << 1), outStep, x, xStep, frames, layer, bias, o);
 }
 
 /** Eight outputs from output `o` on. */
-function panel(out: usize, outStep: usize, x: usize, xStep: usize, tapStep: usize, frames: i32, layer: Convolution, o: i32, bias: usize, bounds: Bounds): void {
+function panel(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, bounded: Bounded, bias: usize, o: i32): void {
+  const layer = bounded.convolution;
+  const tapStep = xStep * layer.dilation;
   const bytes = <usize>layer.run << 1;
   const weights = layer.weights + packedBytes(o, layer.taps, layer.run);
   const at = <usize>o << 2;
@@ -27,10 +28,10 @@ function panel(out: usize, outStep: usize, x: usize, xStep: usize, tapStep: usiz
   const g1 = v128.load(layer.gain + at, 16);
   const b0 = v128.load(bias + at);
   const b1 = v128.load(bias + at, 16);
-  const low0 = v128.load(bounds.low + at);
-  const low1 = v128.load(bounds.low + at, 16);
-  const high0 = v128.load(bounds.high + at);
-  const high1 = v128.load(bounds.high + at, 16);
+  const low0 = v128.load(bounded.low + at);
+  const low1 = v128.load(bounded.low + at, 16);
+  const high0 = v128.load(bounded.high + at);
+  const high1 = v128.load(bounded.high + at, 16);
   for (; frames > 0; frames -= 4, x += xStep << 2) {
     multiply(TILES, x, xStep, frames, tapStep, layer.taps, bytes, weights);
     for (let sums = TILES, end = TILES + <usize>min(frames, 4) * 32; sums < end; sums += 32, out += outStep) {

@@ -17,8 +17,12 @@
  * all steps first, and spills.
  *
  * The sum of |weight| · |activation| of one output must stay below 2³¹: the exporter checks it.
+ *
+ * A layer and the shape of a plane are records. Inner functions (panels, tiles, `emit`) get numbers and vectors instead, because
+ * their loops keep them in registers.
  */
 import { ATTACKS, SPEAKER, holdsVoice } from "../memory";
+import { Plane } from "./plane";
 
 /** One convolution: its weights, and how its sums become activations of the next layer. */
 @unmanaged
@@ -37,6 +41,10 @@ export class Convolution {
   /** The output is clamped to low..high, within ±32767. A low of 0 is a ReLU. */
   low: f32;
   high: f32;
+  /** Frames from an output to the next and from a tap to the next, and bins from an output to the next in a plane: 1 or more. */
+  stride: i32;
+  dilation: i32;
+  binStride: i32;
 }
 
 /** Bytes of the panels of `outputs` × `taps` × `run` weights; outputs % 8 == 0. */
@@ -94,6 +102,13 @@ export function emit(out: usize, residual: usize, s0: v128, s1: v128, g0: v128, 
   v128.store(out, i16x8.narrow_i32x4_s(requantized(s0, g0, b0, low, high), requantized(s1, g1, b1, low, high)));
 }
 
+/** `emit` without a residual; `gain` and `bias` point at those of the first output. */
+// @ts-ignore: decorator
+@inline
+export function emitPlain(out: usize, s0: v128, s1: v128, gain: usize, bias: usize, low: v128, high: v128): void {
+  emit(out, 0, s0, s1, v128.load(gain), v128.load(gain, 16), v128.load(bias), v128.load(bias, 16), 0, low, high);
+}
+
 /** Sums of tiles, i32 [4][8] each: one tile, or six for `convolveQuads` and `convolvePatches`. */
 export const TILE: usize = 128;
 export const TILES: usize = memory.data(6 * 128, 16);
@@ -103,6 +118,19 @@ holdsVoice(TILES, 6 * 128, SPEAKER | ATTACKS);
 @inline
 export function added(sum: v128, x: v128, w: v128): v128 {
   return i32x4.add(sum, i32x4.dot_i16x8_s(x, w));
+}
+
+// @ts-ignore: decorator
+@inline
+export function storeTile(sums: usize, s00: v128, s01: v128, s10: v128, s11: v128, s20: v128, s21: v128, s30: v128, s31: v128): void {
+  v128.store(sums, s00);
+  v128.store(sums, s01, 16);
+  v128.store(sums, s10, 32);
+  v128.store(sums, s11, 48);
+  v128.store(sums, s20, 64);
+  v128.store(sums, s21, 80);
+  v128.store(sums, s30, 96);
+  v128.store(sums, s31, 112);
 }
 
 /**
@@ -171,14 +199,7 @@ function multiplyTile(sums: usize, x: usize, rowStep: usize, rows: i32, tapStep:
       p3 += 8;
     } while (p0 < end);
   }
-  v128.store(sums, s00);
-  v128.store(sums, s01, 16);
-  v128.store(sums, s10, 32);
-  v128.store(sums, s11, 48);
-  v128.store(sums, s20, 64);
-  v128.store(sums, s21, 80);
-  v128.store(sums, s30, 96);
-  v128.store(sums, s31, 112);
+  storeTile(sums, s00, s01, s10, s11, s20, s21, s30, s31);
 }
 
 /**
@@ -206,14 +227,7 @@ function multiplyListed(sums: usize, x: usize, x1: usize, list: usize, end: usiz
     s21 = added(s21, y0, u);
     s31 = added(s31, y1, u);
   }
-  v128.store(sums, s00);
-  v128.store(sums, s01, 16);
-  v128.store(sums, s10, 32);
-  v128.store(sums, s11, 48);
-  v128.store(sums, s20, 64);
-  v128.store(sums, s21, 80);
-  v128.store(sums, s30, 96);
-  v128.store(sums, s31, 112);
+  storeTile(sums, s00, s01, s10, s11, s20, s21, s30, s31);
 }
 
 /** Sixteen outputs from output `o` on, of two rows at a time. */
@@ -230,8 +244,8 @@ function listedPanel(out: usize, outStep: usize, x: usize, rowStep: usize, rows:
     else multiplyListed(TILES, x, x, lists + 2, end, weights, next);
     for (let r: usize = 0; r < <usize>min(rows, 2); r++, out += outStep) {
       const sums = TILES + r * 32;
-      emit(out, 0, v128.load(sums), v128.load(sums, 16), v128.load(gain), v128.load(gain, 16), v128.load(bias), v128.load(bias, 16), 0, low, high);
-      emit(out + 16, 0, v128.load(sums, 64), v128.load(sums, 80), v128.load(gain, 32), v128.load(gain, 48), v128.load(bias, 32), v128.load(bias, 48), 0, low, high);
+      emitPlain(out, v128.load(sums), v128.load(sums, 16), gain, bias, low, high);
+      emitPlain(out + 16, v128.load(sums, 64), v128.load(sums, 80), gain + 32, bias + 32, low, high);
     }
   }
 }
@@ -262,14 +276,14 @@ function panel(out: usize, outStep: usize, x: usize, rowStep: usize, tapStep: us
  * (the layer's own, or the layer's times a mask). x points at the first frame that is read, including padding.
  * Steps between frames are bytes; out may be a slice of wider rows, so that concatenation costs nothing.
  */
-export function convolveGained(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, stride: i32, dilation: i32, layer: Convolution, gain: usize): void {
+export function convolveGained(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, layer: Convolution, gain: usize): void {
   for (let o = 0; o < layer.outputs; o += 8) {
-    panel(out + (<usize>o << 1), outStep, x, xStep * stride, xStep * dilation, frames, layer, o, gain, 0);
+    panel(out + (<usize>o << 1), outStep, x, xStep * layer.stride, xStep * layer.dilation, frames, layer, o, gain, 0);
   }
 }
 
-export function convolve(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, stride: i32, dilation: i32, layer: Convolution): void {
-  convolveGained(out, outStep, x, xStep, frames, stride, dilation, layer, layer.gain);
+export function convolve(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, layer: Convolution): void {
+  convolveGained(out, outStep, x, xStep, frames, layer, layer.gain);
 }
 
 /** Bytes of the list for two rows of `channels`: the byte count of the entries (u16), then the entries. */
@@ -285,31 +299,35 @@ export function convolveListed(out: usize, outStep: usize, x: usize, xStep: usiz
 }
 
 /**
- * A plane of [frames][bins][channels] to [frames][bins of the output][outputs]: layer.taps frames × layer.run / channels bins,
- * stride 1 in time and `binStride` over bins. x points at the first frame and bin that is read; out and residual (0: none, laid
- * out as out) at the first that is written. Steps between frames are bytes.
+ * From a plane of shape `from` to every frame and bin of one of shape `to`: layer.taps frames × layer.run / channels bins. x points
+ * at the first frame and bin that is read; out and residual (0: none, laid out as out) at the first that is written.
  */
-export function convolvePlane(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, bins: i32, channels: i32, binStride: i32, layer: Convolution, residual: usize): void {
-  const outBin = <usize>layer.outputs << 1;
-  const xBin = <usize>(channels * binStride) << 1;
-  for (let t = 0; t < frames; t++, out += outStep, x += xStep) {
+export function convolvePlane(out: usize, to: Plane, x: usize, from: Plane, layer: Convolution, residual: usize): void {
+  convolvePlaneFrames(out, to, x, from, to.frames, layer, residual);
+}
+
+/** The same for `frames` frames only. */
+export function convolvePlaneFrames(out: usize, to: Plane, x: usize, from: Plane, frames: i32, layer: Convolution, residual: usize): void {
+  const xBin = from.bin * layer.binStride;
+  for (let t = 0; t < frames; t++, out += to.row, x += from.row * layer.stride) {
     for (let o = 0; o < layer.outputs; o += 8) {
       const slice = <usize>o << 1;
-      panel(out + slice, outBin, x, xBin, xStep, bins, layer, o, layer.gain, residual ? residual + slice : 0);
+      panel(out + slice, to.bin, x, xBin, from.row, to.bins, layer, o, layer.gain, residual ? residual + slice : 0);
     }
-    if (residual) residual += outStep;
+    if (residual) residual += to.row;
   }
 }
 
 /**
- * `convolvePlane` for one channel, bit for bit: 3 taps, runs of 4, bins % 4 == 0. A tile has only six pairs to sum, so its sums stay in
+ * `convolvePlane` for one channel, bit for bit: 3 taps, runs of 4, strides of 1, bins % 4 == 0; frames of x are xStep bytes apart. A tile has only six pairs to sum, so its sums stay in
  * registers until they are written.
  */
-export function convolveChannel(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, bins: i32, layer: Convolution): void {
-  const outBin = <usize>layer.outputs << 1;
+export function convolveChannel(out: usize, to: Plane, x: usize, xStep: usize, layer: Convolution): void {
+  const outBin = to.bin;
+  const bins = to.bins;
   const low = f32x4.splat(layer.low);
   const high = f32x4.splat(layer.high);
-  for (let t = 0; t < frames; t++, out += outStep, x += xStep) {
+  for (let t = 0; t < to.frames; t++, out += to.row, x += xStep) {
     for (let o = 0; o < layer.outputs; o += 8) {
       const at = <usize>o << 2;
       const weights = layer.weights + packedBytes(o, 3, 4);
@@ -373,23 +391,24 @@ export function convolveChannel(out: usize, outStep: usize, x: usize, xStep: usi
  * Depthwise: out[t][c] = Σ x[t·stride + k·dilation][c] · w[k][c], weights i16 [taps][channels] in `layer.weights`, layer.run ignored.
  * channels = layer.outputs, % 8 == 0.
  */
-export function convolveDepthwise(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, stride: i32, dilation: i32, layer: Convolution): void {
+export function convolveDepthwise(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, layer: Convolution): void {
   const channels = layer.outputs;
+  const tapStep = xStep * layer.dilation;
   const low = f32x4.splat(layer.low);
   const high = f32x4.splat(layer.high);
-  for (let t = 0; t < frames; t++, out += outStep, x += xStep * stride) {
+  for (let t = 0; t < frames; t++, out += outStep, x += xStep * layer.stride) {
     for (let c = 0; c < channels; c += 8) {
       let s0 = i32x4.splat(0), s1 = i32x4.splat(0);
       let p = x + (<usize>c << 1);
       let w = layer.weights + (<usize>c << 1);
-      for (let k = 0; k < layer.taps; k++, p += xStep * dilation, w += <usize>channels << 1) {
+      for (let k = 0; k < layer.taps; k++, p += tapStep, w += <usize>channels << 1) {
         const a = v128.load(p);
         const b = v128.load(w);
         s0 = i32x4.add(s0, i32x4.extmul_low_i16x8_s(a, b));
         s1 = i32x4.add(s1, i32x4.extmul_high_i16x8_s(a, b));
       }
       const at = <usize>c << 2;
-      emit(out + (<usize>c << 1), 0, s0, s1, v128.load(layer.gain + at), v128.load(layer.gain + at, 16), v128.load(layer.bias + at), v128.load(layer.bias + at, 16), 0, low, high);
+      emitPlain(out + (<usize>c << 1), s0, s1, layer.gain + at, layer.bias + at, low, high);
     }
   }
 }

@@ -19,12 +19,29 @@ export function padMirrored(x: usize, xStep: usize, bytes: usize, frames: i32, r
   }
 }
 
-/** out[t][c] = round(x[t][c] · xGain[c] + y[t][c] · yGain[c]), clamped to low..32767; if y is 0, nothing is added. channels % 8 == 0. */
-export function addFrames(out: usize, outStep: usize, x: usize, xStep: usize, xGain: usize, y: usize, yStep: usize, yGain: usize, frames: i32, channels: i32, low: i32): void {
-  const least = f32x4.splat(<f32>low);
+/** A weighted sum of two rows of frames, or one row with other steps. */
+@unmanaged
+export class Sum {
+  /** % 8 == 0 */
+  channels: i32;
+  /** Bytes from frame to frame of the sum, and of what is added. */
+  outStep: usize;
+  xStep: usize;
+  yStep: usize;
+  /** f32[channels]: steps of each input in steps of the output. */
+  xGain: usize;
+  yGain: usize;
+  /** The sum is clamped to low..32767. */
+  low: f32;
+}
+
+/** out[t][c] = round(x[t][c] · xGain[c] + y[t][c] · yGain[c]) with `xGain` of the sum, or another; if y is 0, nothing is added. */
+export function addFrames(out: usize, x: usize, y: usize, frames: i32, sum: Sum, xGain: usize): void {
+  const least = f32x4.splat(sum.low);
   const most = f32x4.splat(32767);
-  const bytes = <usize>channels << 1;
-  for (let t = 0; t < frames; t++, out += outStep, x += xStep) {
+  const yGain = sum.yGain;
+  const bytes = <usize>sum.channels << 1;
+  for (let t = 0; t < frames; t++, out += sum.outStep, x += sum.xStep) {
     for (let c: usize = 0; c < bytes; c += 16) {
       const at = c << 1;
       let s0 = f32x4.mul(f32x4.convert_i32x4_s(v128.load16x4_s(x + c)), v128.load(xGain + at));
@@ -35,6 +52,6 @@ export function addFrames(out: usize, outStep: usize, x: usize, xStep: usize, xG
       }
       v128.store(out + c, i16x8.narrow_i32x4_s(nearest(s0, least, most), nearest(s1, least, most)));
     }
-    if (y) y += yStep;
+    if (y) y += sum.yStep;
   }
 }

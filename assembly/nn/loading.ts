@@ -83,12 +83,15 @@ function createSums(loading: Loading, outputs: i32, taps: i32, run: i32, weights
   c.residualGain = 0;
   c.low = <f32>low;
   c.high = <f32>high;
+  c.stride = 1;
+  c.dilation = 1;
+  c.binStride = 1;
   expectCopy(loading, c.gain, outputs << 2);
   expectCopy(loading, c.bias, outputs << 2);
   return c;
 }
 
-/** weight (i8, or i16 where `words`) [outputs][taps][run], gain f32[outputs], bias f32[outputs]. */
+/** weight (i8, or i16 where `words`) [outputs][taps][run], gain f32[outputs], bias f32[outputs]. Strides and dilation are 1 until they are set. */
 export function createConvolution(loading: Loading, outputs: i32, taps: i32, run: i32, words: bool, low: i32, high: i32): Convolution {
   const panels = reserve(packedBytes(outputs, taps, run));
   expect(loading, words ? PANELS_OF_WORDS : PANELS_OF_BYTES, (outputs * taps * run) << <i32>words, panels, outputs, taps, run);
@@ -115,7 +118,9 @@ export function createByteQuadConvolution(loading: Loading, outputs: i32, run: i
 export function createPairConvolution(loading: Loading, outputs: i32, run: i32, words: bool, low: i32, high: i32): Convolution {
   const panels = reserve(pairBytes(outputs, run));
   expect(loading, words ? PAIRS_OF_WORDS : PAIRS_OF_BYTES, (outputs * 3 * run) << <i32>words, panels, outputs, 3, run);
-  return createSums(loading, outputs, 3, run, panels, low, high);
+  const c = createSums(loading, outputs, 3, run, panels, low, high);
+  c.stride = 2;
+  return c;
 }
 
 /** The same for `convolvePatches`: weight (i8, or i16 where `words`) [outputs][3][3 · channels], gain, bias. */

@@ -9,7 +9,8 @@
  *
  * Inputs are 0 … 4095 and weights within ±16383, so that differences and sums fit 16 bits.
  */
-import { Convolution, TILE, TILES, convolve, convolvePlane, emit, multiply, pack, packedBytes } from "./convolution";
+import { Convolution, TILE, TILES, convolve, convolvePlaneFrames, emitPlain, multiply, pack, packedBytes } from "./convolution";
+import { Plane } from "./plane";
 
 /** Bytes of the plain panels of [outputs][3][run] weights, followed by those of g0 + g2. */
 export function pairBytes(outputs: i32, run: i32): usize {
@@ -46,20 +47,23 @@ function subtract(out: usize, a: usize, b: usize, bytes: usize): void {
 }
 
 /**
- * `convolvePlane` for 3 taps and stride 2 in time, without a residual. Weights by `packPairBytes` or `packPairWords`; `scratch` holds 2 frames of x;
- * xStep % 16 == 0.
+ * `convolvePlane` for 3 taps and stride 2 in time, without a residual. Weights by `packPairBytes` or `packPairWords`; `scratch` holds 2 frames of x,
+ * of % 16 == 0 bytes each.
  */
-export function convolvePlanePairs(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, bins: i32, channels: i32, binStride: i32, layer: Convolution, scratch: usize): void {
-  const xBin = <usize>(channels * binStride) << 1;
+export function convolvePlanePairs(out: usize, to: Plane, x: usize, from: Plane, layer: Convolution, scratch: usize): void {
+  const outStep = to.row;
+  const xStep = from.row;
+  const xBin = from.bin * layer.binStride;
+  let frames = to.frames;
   for (; frames >= 2; frames -= 2, out += outStep << 1, x += xStep << 2) {
     const d1 = x + (xStep << 1);
     subtract(scratch, x, d1, xStep);
     subtract(scratch + xStep, d1 + (xStep << 1), d1, xStep);
     for (let o = 0; o < layer.outputs; o += 8) {
-      panel(out + (<usize>o << 1), outStep, <usize>layer.outputs << 1, x, xStep, scratch, xBin, bins, layer, o);
+      panel(out + (<usize>o << 1), outStep, to.bin, x, xStep, scratch, xBin, to.bins, layer, o);
     }
   }
-  if (frames) convolvePlane(out, outStep, x, xStep, 1, bins, channels, binStride, layer, 0);
+  if (frames) convolvePlaneFrames(out, to, x, from, 1, layer, 0);
 }
 
 /** `convolve` for 3 taps, stride 2 and dilation 1. Weights by `packPairBytes` or `packPairWords`; `scratch` is as large as x; xStep = 2 · layer.run, % 16 == 0. */
@@ -73,7 +77,7 @@ export function convolvePairs(out: usize, outStep: usize, x: usize, xStep: usize
   for (let o = 0; o < layer.outputs; o += 8) {
     panel(out + (<usize>o << 1), outStep, outStep << 1, x, xStep, scratch, xStep << 2, pairs, layer, o);
   }
-  if (frames & 1) convolve(out + outStep * (frames - 1), outStep, x + (xStep << 1) * (frames - 1), xStep, 1, 2, 1, layer);
+  if (frames & 1) convolve(out + outStep * (frames - 1), outStep, x + (xStep << 1) * (frames - 1), xStep, 1, layer);
 }
 
 /**
@@ -97,8 +101,8 @@ function panel(out: usize, outStep: usize, outRow: usize, x: usize, xStep: usize
     for (let s = TILES, end = TILES + <usize>min(rows, 4) * 32; s < end; s += 32, out += outRow) {
       const m0 = v128.load(s, 2 * TILE);
       const m1 = v128.load(s, 2 * TILE + 16);
-      emit(out, 0, i32x4.add(v128.load(s), m0), i32x4.add(v128.load(s, 16), m1), v128.load(gain), v128.load(gain, 16), v128.load(bias), v128.load(bias, 16), 0, low, high);
-      emit(out + outStep, 0, i32x4.add(v128.load(s, TILE), m0), i32x4.add(v128.load(s, TILE + 16), m1), v128.load(gain), v128.load(gain, 16), v128.load(bias), v128.load(bias, 16), 0, low, high);
+      emitPlain(out, i32x4.add(v128.load(s), m0), i32x4.add(v128.load(s, 16), m1), gain, bias, low, high);
+      emitPlain(out + outStep, i32x4.add(v128.load(s, TILE), m0), i32x4.add(v128.load(s, TILE + 16), m1), gain, bias, low, high);
     }
   }
 }

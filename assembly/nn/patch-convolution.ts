@@ -16,6 +16,7 @@
  * below 2²⁷. The exporter checks it.
  */
 import { Convolution, TILE, TILES, multiplyRows } from "./convolution";
+import { Plane } from "./plane";
 import { FACTORS, emitFrames, factor, transform } from "./quad-convolution";
 
 /** Largest input of a patch convolution. */
@@ -104,12 +105,14 @@ function transformBins(out: usize, step: usize, x: usize, bin: usize, patches: i
  * channels % 8 == 0, outputs % 8 == 0; `scratch` has patchScratchBytes(bins, channels). If frames % 4 != 0, one to three frames after
  * the last are written too: out must have room for them, and x a row for each.
  */
-export function convolvePatches(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, bins: i32, channels: i32, layer: Convolution, residual: usize, scratch: usize): void {
-  const columns = bins >> 1;
-  const bin = <usize>channels << 1;
+export function convolvePatches(out: usize, to: Plane, x: usize, from: Plane, layer: Convolution, residual: usize, scratch: usize): void {
+  const outStep = to.row;
+  const xStep = from.row;
+  const columns = to.bins >> 1;
+  const bin = from.bin;
   const factors = scratch + xStep * FACTORS;
-  for (let left = (frames + 3) >> 2; left > 0; ) {
-    const rows = min(left, rowsAtOnce(channels));
+  for (let left = (to.frames + 3) >> 2; left > 0; ) {
+    const rows = min(left, rowsAtOnce(from.channels));
     const row = <usize>columns * bin;
     const product = row * rows;
     for (let r = 0; r < rows; r++, x += xStep << 2) {

@@ -14,7 +14,8 @@
  * Inputs are 0 … 4095 and weights within ±1365, so that u and v fit 16 bits. Intermediate sums may wrap, because they are exact modulo 2³².
  * So are the outputs times 8, because 3 has an inverse there: an output must stay below 2²⁸. The exporter checks it.
  */
-import { Convolution, TILE, TILES, added, convolvePlane, emit, multiply, packWords, packedBytes } from "./convolution";
+import { Convolution, TILE, TILES, added, convolvePlaneFrames, emit, multiply, packWords, packedBytes, storeTile } from "./convolution";
+import { Plane } from "./plane";
 
 export const FACTORS = 6;
 /** 24 is 3 · 2³. */
@@ -83,14 +84,18 @@ export function transform(out: usize, d0: usize, bytes: usize): void {
   } while (i < bytes);
 }
 
-/** `convolvePlane` for 3 taps, bit for bit. Weights by `packQuads`; `scratch` holds 6 frames of x; xStep % 16 == 0. */
-export function convolveQuads(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, bins: i32, channels: i32, binStride: i32, layer: Convolution, residual: usize, scratch: usize): void {
-  const xBin = <usize>(channels * binStride) << 1;
+/** `convolvePlane` for 3 taps and stride 1 in time, bit for bit. Weights by `packQuads`; `scratch` holds 6 frames of x, of % 16 == 0 bytes each. */
+export function convolveQuads(out: usize, to: Plane, x: usize, from: Plane, layer: Convolution, residual: usize, scratch: usize): void {
+  const outStep = to.row;
+  const xStep = from.row;
+  const xBin = from.bin * layer.binStride;
+  const bins = to.bins;
   // One or two bins left over from tiles of four form a tile with sixteen outputs; with eight outputs they form their own tile.
   const rest = (bins & 3) < 3 ? bins & 3 : 0;
   const tiled = bins - rest;
   const paired = layer.outputs & ~15;
-  const restOut = (<usize>(tiled * layer.outputs)) << 1;
+  const restOut = to.bin * tiled;
+  let frames = to.frames;
   for (; frames >= 4; frames -= 4, out += outStep << 2, x += xStep << 2) {
     transform(scratch, x, xStep);
     for (let o = 0; o < layer.outputs; o += 8) {
@@ -105,7 +110,7 @@ export function convolveQuads(out: usize, outStep: usize, x: usize, xStep: usize
     }
     if (residual) residual += outStep << 2;
   }
-  if (frames) convolvePlane(out, outStep, x, xStep, frames, bins, channels, binStride, layer, residual);
+  if (frames) convolvePlaneFrames(out, to, x, from, frames, layer, residual);
 }
 
 /** Eight outputs from output `o` on, for four frames of `bins`: the six products of 4 bins, then the outputs. */
@@ -158,14 +163,7 @@ function multiplyTwo(sums: usize, x: usize, x1: usize, bytes: usize, w: usize, n
     w += 32;
     w1 += 32;
   } while (x < end);
-  v128.store(sums, s00);
-  v128.store(sums, s01, 16);
-  v128.store(sums, s10, 32);
-  v128.store(sums, s11, 48);
-  v128.store(sums, s20, 64);
-  v128.store(sums, s21, 80);
-  v128.store(sums, s30, 96);
-  v128.store(sums, s31, 112);
+  storeTile(sums, s00, s01, s10, s11, s20, s21, s30, s31);
 }
 
 // The inverse of 3 modulo 2³², in memory because engines copy a vector constant to each of its uses.

@@ -25,7 +25,7 @@ import { forward as forwardCampplus } from "./campplus/network";
 import { State as CampplusState, createState as createCampplusState } from "./campplus/state";
 import { Weights as CampplusWeights, createWeights as createCampplusWeights } from "./campplus/weights";
 import { forward as forwardResnet } from "./resnet/network";
-import { State as ResnetState, createState as createResnetState, setFrames } from "./resnet/state";
+import { State as ResnetState, createState as createResnetState } from "./resnet/state";
 import { Weights as ResnetWeights, createWeights as createResnetWeights } from "./resnet/weights";
 import { State } from "./state";
 import { forward as forwardTdnn } from "./tdnn/network";
@@ -142,5 +142,4 @@ export function speakerEmbed(frames: i32): i32 {
 
 export function speakerWipe(): void {
   wipe(SPEAKER);
-  if (state && architecture == RESNET34) setFrames(changetype<ResnetState>(state).planes, 0);
 }

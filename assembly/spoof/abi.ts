@@ -15,7 +15,6 @@
 import { Loading, complete, createLoading, take, tensorBytes } from "../nn/loading";
 import { finite } from "../nn/finite";
 import { ATTACKS, wipe } from "../memory";
-import { setFrames } from "../speaker/resnet/state";
 import { KINDS, MIN_FRAMES, frameValues, slimShape } from "./config";
 import { State, Weights, createState, createWeights, score } from "./network";
 
@@ -87,5 +86,4 @@ export function attackScore(kind: i32, frames: i32): f32 {
 
 export function attackWipe(): void {
   wipe(ATTACKS);
-  if (state) setFrames(changetype<State>(state).scratch, 0);
 }

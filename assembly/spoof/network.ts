@@ -5,6 +5,7 @@ import { Convolution, convolve, convolveChannel } from "../nn/convolution";
 import { Dense, dense, rectify } from "../nn/dense";
 import { Loading, createByteQuadConvolution, createConvolution, createDense, createPairConvolution } from "../nn/loading";
 import { convolvePairs, convolvePlanePairs } from "../nn/pair-convolution";
+import { Plane, clearBorder, interior, planeAt, rowBytes, setPlane } from "../nn/plane";
 import { meanDeviation } from "../nn/pooling";
 import { convolveQuads } from "../nn/quad-convolution";
 import { Planes, createPlanes, statisticsOf } from "../speaker/resnet/state";
@@ -84,6 +85,8 @@ function createNetwork(loading: Loading, kind: i32, network: i32): Weights {
   w.tail0 = createPairConvolution(loading, tail0, channels, false, 0, ACTIVATION_HIGH);
   w.tail1 = createConvolution(loading, tail1, 3, tail0, false, 0, ACTIVATION_HIGH);
   w.tail2 = createConvolution(loading, tail2, 3, tail1, false, 0, ACTIVATION_HIGH);
+  w.tail1.dilation = 2;
+  w.tail2.dilation = 4;
   w.hidden = createDense(loading, HIDDEN, 2 * tail2, true);
   w.out = createDense(loading, OUTPUTS, HIDDEN, true);
   return w;
@@ -101,8 +104,11 @@ function createFront(loading: Loading, network: i32, columns: i32, bins: i32, st
   return f;
 }
 
+/** 3 × 3 over every second bin, and every row or every second. */
 function createStrided(loading: Loading, outputs: i32, run: i32, stride: i32): Convolution {
-  return stride == 1 ? createByteQuadConvolution(loading, outputs, run, 0, ACTIVATION_HIGH) : createPairConvolution(loading, outputs, run, false, 0, ACTIVATION_HIGH);
+  const c = stride == 1 ? createByteQuadConvolution(loading, outputs, run, 0, ACTIVATION_HIGH) : createPairConvolution(loading, outputs, run, false, 0, ACTIVATION_HIGH);
+  c.binStride = 2;
+  return c;
 }
 
 @unmanaged
@@ -171,8 +177,8 @@ function forward(w: Weights, s: State, frames: i32): f32 {
 
   const steps = (frames + 1) >> 1; //                                 20 ms each
   firstLayer(wide, seen, narrow, steps, w.tail0);
-  layer(narrow, 4, wide, steps, 2, w.tail1);
-  layer(wide, 0, narrow, steps, 4, w.tail2);
+  layer(narrow, 4, wide, steps, w.tail1);
+  layer(wide, 0, narrow, steps, w.tail2);
   meanDeviation(s.statistics, wide, <usize>w.tail2.outputs << 1, steps, w.tail2.outputs);
   return judged(s, w.hidden, w.out);
 }
@@ -187,17 +193,20 @@ function judged(s: State, hidden: Dense, out: Dense): f32 {
 
 /** One front over the picture that lies at `features`, in frames of `values`, to the frames of `out`, `outStep` bytes apart. */
 function see(out: usize, outStep: usize, s: State, features: usize, values: i32, frames: i32, f: Front): void {
-  const rows = frames * f.columns;
-  const bins = f.bins; //                                               a frame of bands, of columns: 80 bins, 4 × 32
+  const shapes = s.scratch.shapes; //                                                          a frame of bands, of columns:
+  const plane0 = setPlane(planeAt(shapes, 0), frames * f.columns, f.bins, f.plane0.outputs); //              80 bins, 4 × 32
+  const plane1 = setPlane(planeAt(shapes, 1), plane0.frames / f.stride, f.bins / 2, f.plane1.outputs); //    40 bins, 2 × 16
+  const plane2 = setPlane(planeAt(shapes, 2), frames, f.bins / 4, f.plane2.outputs); //                      20 bins, 8
+  const plane3 = setPlane(planeAt(shapes, 3), frames, f.bins / 8, f.plane3.outputs); //                      10 bins, 4
+  plane3.row = outStep;
   const wide = s.scratch.wide;
   const narrow = s.scratch.between;
   const quads = s.scratch.patches;
-  prepare(narrow, s, features, values, frames, f.columns, bins);
-  firstPlane(wide, narrow, rows, bins, f.plane0); //                                                   80 bins, 4 × 32
-  plane(narrow, wide, quads, rows / f.stride, bins / 2, f.plane0.outputs, f.stride, f.plane1); //      40 bins, 2 × 16
-  plane(wide, narrow, quads, frames, bins / 4, f.plane1.outputs, f.stride, f.plane2); //               20 bins, 8
-  const channels = f.plane2.outputs;
-  convolveQuads(out, outStep, wide, rowBytes(bins / 4, channels), frames, bins / 8, channels, 2, f.plane3, 0, quads); // 10 bins, 4
+  prepare(narrow, s, features, values, frames, f.columns, f.bins);
+  firstPlane(wide, plane0, narrow, f.plane0);
+  plane(narrow, plane1, wide, plane0, f.plane1, quads);
+  plane(wide, plane2, narrow, plane1, f.plane2, quads);
+  convolveQuads(out, plane3, wide, plane2, f.plane3, 0, quads);
 }
 
 /** A row of the input plane: 1 zero, the bins, 3 zeros, because a tap reads runs of 4. */
@@ -205,13 +214,6 @@ function see(out: usize, outStep: usize, s: State, features: usize, values: i32,
 @inline
 function inputBytes(bins: i32): usize {
   return <usize>(bins + 4) << 1;
-}
-
-/** A row of a plane: the bins, with a zero bin on each side. */
-// @ts-ignore: decorator
-@inline
-function rowBytes(bins: i32, channels: i32): usize {
-  return <usize>((bins + 2) * channels) << 1;
 }
 
 /**
@@ -255,33 +257,15 @@ function loudest(column: usize, bytes: usize): f32 {
   return max(max(f32x4.extract_lane(most, 0), f32x4.extract_lane(most, 1)), max(f32x4.extract_lane(most, 2), f32x4.extract_lane(most, 3)));
 }
 
-/** Zeroes the row before and after, and the bin below and above, of a plane; sizes are bytes. */
-function clearBorder(plane: usize, row: usize, rows: i32, bin: usize): void {
-  memory.fill(plane, 0, row);
-  // The last bin of a row and the first of the next are neighbours.
-  for (let p = plane + row - bin, end = p + row * (rows + 1); p < end; p += row) {
-    for (let b: usize = 0; b < bin << 1; b += 16) v128.store(p + b, i32x4.splat(0));
-  }
-  memory.fill(plane + row * (rows + 1), 0, row);
+function firstPlane(out: usize, to: Plane, x: usize, weights: Convolution): void {
+  clearBorder(out, to);
+  convolveChannel(interior(out, to), to, x, inputBytes(to.bins), weights);
 }
 
-/** To [1 + rows + 1][1 + bins + 1][channels], its border zero. */
-function firstPlane(out: usize, x: usize, rows: i32, bins: i32, weights: Convolution): void {
-  const row = rowBytes(bins, weights.outputs);
-  const bin = <usize>weights.outputs << 1;
-  clearBorder(out, row, rows, bin);
-  convolveChannel(out + row + bin, row, x, inputBytes(bins), rows, bins, weights);
-}
-
-/** A 3 × 3 convolution of every second bin, and of every row or every second, to [1 + rows + 1][1 + bins + 1][channels], its border zero. */
-function plane(out: usize, x: usize, quads: usize, rows: i32, bins: i32, xChannels: i32, stride: i32, weights: Convolution): void {
-  const row = rowBytes(bins, weights.outputs);
-  const xRow = rowBytes(2 * bins, xChannels);
-  const bin = <usize>weights.outputs << 1;
-  clearBorder(out, row, rows, bin);
-  out += row + bin;
-  if (stride == 1) convolveQuads(out, row, x, xRow, rows, bins, xChannels, 2, weights, 0, quads);
-  else convolvePlanePairs(out, row, x, xRow, rows, bins, xChannels, 2, weights, quads);
+function plane(out: usize, to: Plane, x: usize, from: Plane, weights: Convolution, scratch: usize): void {
+  clearBorder(out, to);
+  if (weights.stride == 1) convolveQuads(interior(out, to), to, x, from, weights, 0, scratch);
+  else convolvePlanePairs(interior(out, to), to, x, from, weights, scratch);
 }
 
 /** Three taps over every second frame to [2 + steps + 2][outputs], the padding of the next layer. */
@@ -293,9 +277,9 @@ function firstLayer(out: usize, x: usize, scratch: usize, steps: i32, weights: C
 }
 
 /** Three taps over time to [pad + steps + pad][outputs]; x is padded by one dilation. */
-function layer(out: usize, pad: i32, x: usize, steps: i32, dilation: i32, weights: Convolution): void {
+function layer(out: usize, pad: i32, x: usize, steps: i32, weights: Convolution): void {
   const row = <usize>weights.outputs << 1;
   memory.fill(out, 0, row * pad);
-  convolve(out + row * pad, row, x, <usize>weights.run << 1, steps, 1, dilation, weights);
+  convolve(out + row * pad, row, x, <usize>weights.run << 1, steps, weights);
   memory.fill(out + row * (steps + pad), 0, row * pad);
 }

@@ -63,11 +63,12 @@ export function ours(module, shape) {
     else k.packBytes(panels, put(weights), channels, taps, run);
     const bias = put(new Float32Array(channels).fill(0.05));
     const gain = put(new Float32Array(channels).fill(0.02 / Math.sqrt(taps * run)));
-    const words = Int32Array.of(channels, taps, run, panels, gain, bias, 0, 0, 0);
+    const words = Int32Array.of(channels, taps, run, panels, gain, bias, 0, 0, 0, 1, dilation, 1);
     new Float32Array(words.buffer)[8] = patches ? 2047 : 4095;
     return put(words);
   });
   const scratch = quads ? k.reserve(6 * row) : patches ? k.reserve(k.patchScratchBytes(bins, channels)) : 0;
+  const plane = put(Int32Array.of(frames, bins, channels, channels * width, row, rows * row));
   const inner = pad * row + (isPlane ? channels * width : 0);
   for (let t = 0; t < frames; t++) {
     new Int16Array(k.memory.buffer, planes[0] + inner + t * row, bins * channels).fill(500);
@@ -76,10 +77,10 @@ export function ours(module, shape) {
     for (let l = 0; l < DEPTH; l++) {
       const out = planes[(l + 1) & 1] + inner;
       const x = planes[l & 1];
-      if (quads) k.convolveQuads(out, row, x, row, frames, bins, channels, 1, layers[l], 0, scratch);
-      else if (patches) k.convolvePatches(out, row, x, row, frames, bins, channels, layers[l], 0, scratch);
-      else if (isPlane) k.convolvePlane(out, row, x, row, frames, bins, channels, 1, layers[l], 0);
-      else k.convolve(out, row, x, row, frames, 1, dilation, layers[l]);
+      if (quads) k.convolveQuads(out, plane, x, plane, layers[l], 0, scratch);
+      else if (patches) k.convolvePatches(out, plane, x, plane, layers[l], 0, scratch);
+      else if (isPlane) k.convolvePlane(out, plane, x, plane, layers[l], 0);
+      else k.convolve(out, row, x, row, frames, layers[l]);
     }
   };
 }

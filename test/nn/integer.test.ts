@@ -56,12 +56,30 @@ function layer(
   };
 }
 
-function place(k: Kernels, l: Layer): number {
+interface Steps {
+  readonly stride?: number;
+  readonly dilation?: number;
+  readonly binStride?: number;
+}
+
+/** The kernels' record of a layer whose weights are in `panels`. */
+function record(k: Kernels, l: Layer, panels: number, { stride = 1, dilation = 1, binStride = 1 }: Steps = {}): number {
+  const [gain, bias, residual] = [k.put(l.gain), k.put(l.bias), k.put(l.residualGain)];
+  const range = [{ f32: l.low }, { f32: l.high }];
+  return k.record(l.outputs, l.taps, l.run, panels, gain, bias, residual, ...range, stride, dilation, binStride);
+}
+
+function place(k: Kernels, l: Layer, steps?: Steps): number {
   const panels = k.reserve(l.outputs * l.taps * l.run * WORD);
   const packing = l.weights instanceof Int8Array ? k.run.packBytes! : k.run.packWords!;
   packing(panels, k.put(l.weights), l.outputs, l.taps, l.run);
-  const [gain, bias, residual] = [k.put(l.gain), k.put(l.bias), k.put(l.residualGain)];
-  return k.record(l.outputs, l.taps, l.run, panels, gain, bias, residual, { f32: l.low }, { f32: l.high });
+  return record(k, l, panels, steps);
+}
+
+/** The kernels' record of a plane with `width` bins in each frame, including padding. */
+function shape(k: Kernels, frames: number, bins: number, channels: number, width = bins): number {
+  const row = width * channels * WORD;
+  return k.record(frames, bins, channels, channels * WORD, row, frames * row);
 }
 
 /** How the kernels round an exact sum: f32 steps in this order, ties to even. */
@@ -96,16 +114,8 @@ describe("convolution over time", () => {
           const width = l.outputs + room * 8;
           const before = chance.words(frames * width, -9, 9);
           const out = k.put(before);
-          k.run.convolve!(
-            out + room * 8 * WORD,
-            width * WORD,
-            k.put(x),
-            channels * WORD,
-            frames,
-            stride,
-            dilation,
-            place(k, l),
-          );
+          const at = place(k, l, { stride, dilation });
+          k.run.convolve!(out + room * 8 * WORD, width * WORD, k.put(x), channels * WORD, frames, at);
           const wanted = before.slice();
           for (let t = 0; t < frames; t++) {
             for (let o = 0; o < l.outputs; o++) {
@@ -135,7 +145,7 @@ describe("convolution over time", () => {
       bias: new Float32Array(8),
     };
     const out = k.reserve(16);
-    k.run.convolve!(out, 16, k.put(new Int16Array(inputs).fill(4095)), inputs * WORD, 1, 1, 1, place(k, l));
+    k.run.convolve!(out, 16, k.put(new Int16Array(inputs).fill(4095)), inputs * WORD, 1, place(k, l));
     const sum = 127 * 4095 * inputs;
     expect(sum).toBeLessThan(2 ** 31);
     expect([...k.words(out, 8)]).toEqual(Array(8).fill(nearest(f(sum) / 2 ** 14)));
@@ -150,7 +160,7 @@ describe("convolution over time", () => {
     const gain = l.gain.map((g, o) => g * mask[o]!);
     const at = place(k, { ...l, bias: new Float32Array(16) });
     const out = k.reserve(10 * 16 * WORD);
-    k.run.convolveGained!(out, 16 * WORD, k.put(x), 8 * WORD, 10, 1, 1, at, k.put(gain));
+    k.run.convolveGained!(out, 16 * WORD, k.put(x), 8 * WORD, 10, at, k.put(gain));
     const got = k.words(out, 160);
     for (let t = 0; t < 10; t++) {
       for (let o = 0; o < 16; o++) {
@@ -163,7 +173,7 @@ describe("convolution over time", () => {
 });
 
 describe("convolution over a plane of time and bins", () => {
-  test("is exact with padding, bin strides and a residual written in place", () => {
+  test("is exact with padding, strides and a residual written in place", () => {
     fc.assert(
       fc.property(
         fc.record({
@@ -171,32 +181,22 @@ describe("convolution over a plane of time and bins", () => {
           frames: fc.integer({ min: 1, max: 5 }),
           bins: fc.integer({ min: 1, max: 11 }),
           stride: fc.integer({ min: 1, max: 2 }),
+          binStride: fc.integer({ min: 1, max: 2 }),
           channels: fc.constantFrom(2, 6, 16, 32),
           panels: fc.integer({ min: 1, max: 2 }),
           kind: fc.constantFrom("none", "apart", "in place"),
         }),
-        ({ seed, frames, bins, stride, channels, panels, kind }) => {
+        ({ seed, frames, bins, stride, binStride, channels, panels, kind }) => {
           const k = new Kernels(wasm);
           const chance = new Chance(seed);
           const l = layer(chance, panels * 8, 3, 3 * channels, true, 0, 4095);
-          const width = (bins - 1) * stride + 3;
-          const x = chance.words((frames + 2) * width * channels, 0, 4095);
+          const width = (bins - 1) * binStride + 3;
+          const x = chance.words(((frames - 1) * stride + 3) * width * channels, 0, 4095);
           const residual = chance.words(frames * bins * l.outputs, -20000, 20000);
           const out = k.put(residual);
           const added = kind === "none" ? 0 : kind === "apart" ? k.put(residual) : out;
-          const step = bins * l.outputs * WORD;
-          k.run.convolvePlane!(
-            out,
-            step,
-            k.put(x),
-            width * channels * WORD,
-            frames,
-            bins,
-            channels,
-            stride,
-            place(k, l),
-            added,
-          );
+          const [to, from] = [shape(k, frames, bins, l.outputs), shape(k, frames, bins, channels, width)];
+          k.run.convolvePlane!(out, to, k.put(x), from, place(k, l, { stride, binStride }), added);
           const wanted = residual.slice();
           for (let t = 0; t < frames; t++) {
             for (let b = 0; b < bins; b++) {
@@ -205,7 +205,7 @@ describe("convolution over a plane of time and bins", () => {
                 for (let dt = 0; dt < 3; dt++) {
                   for (let db = 0; db < 3; db++) {
                     for (let c = 0; c < channels; c++) {
-                      const at = ((t + dt) * width + b * stride + db) * channels + c;
+                      const at = ((t * stride + dt) * width + b * binStride + db) * channels + c;
                       sum += x[at]! * l.weights[(o * 3 + dt) * 3 * channels + db * channels + c]!;
                     }
                   }
@@ -236,12 +236,13 @@ test("a plane of one channel is bit-identical to the general case", () => {
         const k = new Kernels(wasm);
         const chance = new Chance(seed);
         const at = place(k, layer(chance, panels * 8, 3, 4, true, 0, 4095));
-        const step = bins * panels * 8 * WORD;
+        const size = frames * bins * panels * 8;
+        const [to, from] = [shape(k, frames, bins, panels * 8), shape(k, frames, bins, 1, bins + 4)];
         const x = k.put(chance.words((frames + 2) * (bins + 4), -32768, 32767));
-        const [any, one] = [k.reserve(frames * step), k.reserve(frames * step)];
-        k.run.convolvePlane!(any, step, x, (bins + 4) * WORD, frames, bins, 1, 1, at, 0);
-        k.run.convolveChannel!(one, step, x, (bins + 4) * WORD, frames, bins, at);
-        expect(k.words(one, (frames * step) / WORD)).toEqual(k.words(any, (frames * step) / WORD));
+        const [any, one] = [k.reserve(size * WORD), k.reserve(size * WORD)];
+        k.run.convolvePlane!(any, to, x, from, at, 0);
+        k.run.convolveChannel!(one, to, x, (bins + 4) * WORD, at);
+        expect(k.words(one, size)).toEqual(k.words(any, size));
       },
     ),
     RUNS,
@@ -255,13 +256,13 @@ test("four frames at once are bit-identical to frame by frame", () => {
         seed: fc.integer(),
         frames: fc.integer({ min: 1, max: 13 }),
         bins: fc.integer({ min: 1, max: 11 }),
-        stride: fc.integer({ min: 1, max: 2 }),
+        binStride: fc.integer({ min: 1, max: 2 }),
         channels: fc.constantFrom(8, 16, 32, 40),
         outputs: fc.constantFrom(8, 16, 24, 40),
         extreme: fc.boolean(),
         kind: fc.constantFrom("none", "in place"),
       }),
-      ({ seed, frames, bins, stride, channels, outputs, extreme, kind }) => {
+      ({ seed, frames, bins, binStride, channels, outputs, extreme, kind }) => {
         const k = new Kernels(wasm);
         const chance = new Chance(seed);
         // 24 times a sum of 360 products of 4095 stays below 2³¹ for weights up to 60.
@@ -270,20 +271,19 @@ test("four frames at once are bit-identical to frame by frame", () => {
           weights: chance.words(outputs * 9 * channels, -60, 60),
         };
         if (extreme) l.weights.fill(60, 0, 9 * channels).fill(-60, 9 * channels, 18 * channels);
-        const width = (bins - 1) * stride + 3;
+        const width = (bins - 1) * binStride + 3;
         const x = chance.words((frames + 2) * width * channels, 0, 4095);
         if (extreme) x.fill(4095, 0, x.length >> 1);
         const residual = chance.words(frames * bins * outputs, -20000, 20000);
         const panels = k.reserve(k.run.quadBytes!(outputs, 3 * channels));
         k.run.packQuads!(panels, k.put(l.weights), outputs, 3 * channels);
-        const [gain, bias, gained] = [k.put(l.gain.map((g) => g * 12)), k.put(l.bias), k.put(l.residualGain)];
-        const at = k.record(outputs, 3, 3 * channels, panels, gain, bias, gained, { f32: 0 }, { f32: 4095 });
-        const [one, four] = [k.put(residual), k.put(residual)];
-        const [step, xStep, slot] = [bins * outputs * WORD, width * channels * WORD, k.put(x)];
+        const at = record(k, { ...l, gain: l.gain.map((g) => g * 12) }, panels, { binStride });
+        const [one, four, slot] = [k.put(residual), k.put(residual), k.put(x)];
+        const [to, from] = [shape(k, frames, bins, outputs), shape(k, frames, bins, channels, width)];
         const added = kind === "in place";
-        k.run.convolvePlane!(one, step, slot, xStep, frames, bins, channels, stride, at, added ? one : 0);
-        const scratch = k.reserve(6 * xStep);
-        k.run.convolveQuads!(four, step, slot, xStep, frames, bins, channels, stride, at, added ? four : 0, scratch);
+        k.run.convolvePlane!(one, to, slot, from, at, added ? one : 0);
+        const scratch = k.reserve(6 * width * channels * WORD);
+        k.run.convolveQuads!(four, to, slot, from, at, added ? four : 0, scratch);
         expect(k.words(four, residual.length)).toEqual(k.words(one, residual.length));
       },
     ),
@@ -321,17 +321,15 @@ test("patches of four frames and two bins are bit-identical to frame by frame", 
         if (extreme) x.fill(2047, 0, x.length >> 1);
         const residual = chance.words(rows * bins * outputs, -20000, 20000);
         const added = kind === "in place";
-        const [step, xStep, slot] = [bins * outputs * WORD, (bins + 2) * channels * WORD, k.put(x)];
+        const [to, from] = [shape(k, frames, bins, outputs), shape(k, frames, bins, channels, bins + 2)];
 
-        const one = k.put(residual);
-        k.run.convolvePlane!(one, step, slot, xStep, frames, bins, channels, 1, place(k, l), added ? one : 0);
+        const [one, slot] = [k.put(residual), k.put(x)];
+        k.run.convolvePlane!(one, to, slot, from, place(k, l), added ? one : 0);
         const panels = k.reserve(k.run.patchBytes!(outputs, channels));
         (words ? k.run.packPatchWords! : k.run.packPatchBytes!)(panels, k.put(l.weights), outputs, channels);
-        const [gain, bias, gained] = [k.put(l.gain), k.put(l.bias), k.put(l.residualGain)];
-        const at = k.record(outputs, 3, 3 * channels, panels, gain, bias, gained, { f32: 0 }, { f32: 2047 });
         const patched = k.put(residual);
         const scratch = k.reserve(k.run.patchScratchBytes!(bins, channels));
-        k.run.convolvePatches!(patched, step, slot, xStep, frames, bins, channels, at, added ? patched : 0, scratch);
+        k.run.convolvePatches!(patched, to, slot, from, record(k, l, panels), added ? patched : 0, scratch);
         expect(k.words(patched, frames * bins * outputs)).toEqual(k.words(one, frames * bins * outputs));
       },
     ),
@@ -340,7 +338,7 @@ test("patches of four frames and two bins are bit-identical to frame by frame", 
 });
 
 /** A layer of bytes or words, packed for pairs of frames; its plain panels come first. */
-function placePairs(k: Kernels, chance: Chance, outputs: number, run: number, extreme: boolean): number {
+function placePairs(k: Kernels, chance: Chance, outputs: number, run: number, extreme: boolean, binStride = 1): number {
   const words = chance.next() < 0.5;
   const most = words ? 1000 : 127;
   const weights = words ? chance.words(outputs * 3 * run, -most, most) : chance.bytes(outputs * 3 * run);
@@ -348,7 +346,7 @@ function placePairs(k: Kernels, chance: Chance, outputs: number, run: number, ex
   const l: Layer = { ...layer(chance, outputs, 3, run, words, 0, 4095), weights };
   const panels = k.reserve(k.run.pairBytes!(outputs, run));
   (words ? k.run.packPairWords! : k.run.packPairBytes!)(panels, k.put(l.weights), outputs, run);
-  return k.record(outputs, 3, run, panels, k.put(l.gain), k.put(l.bias), 0, { f32: 0 }, { f32: 4095 });
+  return record(k, l, panels, { stride: 2, binStride });
 }
 
 test("two frames at once with stride 2 are bit-identical to frame by frame", () => {
@@ -358,12 +356,12 @@ test("two frames at once with stride 2 are bit-identical to frame by frame", () 
         seed: fc.integer(),
         frames: fc.integer({ min: 1, max: 19 }),
         bins: fc.integer({ min: 1, max: 11 }),
-        stride: fc.integer({ min: 1, max: 2 }),
+        binStride: fc.integer({ min: 1, max: 2 }),
         channels: fc.constantFrom(8, 16, 24),
         outputs: fc.constantFrom(8, 16, 24, 40, 48, 80),
         extreme: fc.boolean(),
       }),
-      ({ seed, frames, bins, stride, channels, outputs, extreme }) => {
+      ({ seed, frames, bins, binStride, channels, outputs, extreme }) => {
         const k = new Kernels(wasm);
         const chance = new Chance(seed);
         const rows = 2 * frames + 1;
@@ -372,20 +370,19 @@ test("two frames at once with stride 2 are bit-identical to frame by frame", () 
           return k.put(extreme ? x.fill(4095, 0, x.length >> 1) : x);
         };
 
-        const width = (bins - 1) * stride + 3;
-        const [step, xStep, x] = [bins * outputs * WORD, width * channels * WORD, input(width * channels)];
-        const plane = placePairs(k, chance, outputs, 3 * channels, extreme);
-        const [one, two, scratch] = [k.reserve(frames * step), k.reserve(frames * step), k.reserve(2 * xStep)];
-        for (let t = 0; t < frames; t++) {
-          k.run.convolvePlane!(one + t * step, step, x + 2 * t * xStep, xStep, 1, bins, channels, stride, plane, 0);
-        }
-        k.run.convolvePlanePairs!(two, step, x, xStep, frames, bins, channels, stride, plane, scratch);
-        expect(k.words(two, (frames * step) / WORD)).toEqual(k.words(one, (frames * step) / WORD));
+        const width = (bins - 1) * binStride + 3;
+        const [size, x] = [frames * bins * outputs, input(width * channels)];
+        const [to, from] = [shape(k, frames, bins, outputs), shape(k, rows, bins, channels, width)];
+        const plane = placePairs(k, chance, outputs, 3 * channels, extreme, binStride);
+        const [one, two] = [k.reserve(size * WORD), k.reserve(size * WORD)];
+        k.run.convolvePlane!(one, to, x, from, plane, 0);
+        k.run.convolvePlanePairs!(two, to, x, from, plane, k.reserve(2 * width * channels * WORD));
+        expect(k.words(two, size)).toEqual(k.words(one, size));
 
         const line = placePairs(k, chance, outputs, channels, extreme);
         const [row, y, out] = [channels * WORD, input(channels), outputs * WORD];
         const [plain, paired] = [k.reserve(frames * out), k.reserve(frames * out)];
-        k.run.convolve!(plain, out, y, row, frames, 2, 1, line);
+        k.run.convolve!(plain, out, y, row, frames, line);
         k.run.convolvePairs!(paired, out, y, row, frames, line, k.reserve(rows * row));
         expect(k.words(paired, frames * outputs)).toEqual(k.words(plain, frames * outputs));
       },
@@ -414,10 +411,9 @@ test("depthwise convolution is exact", () => {
         };
         const rows = (frames - 1) * stride + (taps - 1) * dilation + 1;
         const x = chance.words(rows * channels, -4095, 4095);
-        const [weights, gain, bias] = [k.put(l.weights), k.put(l.gain), k.put(l.bias)];
-        const at = k.record(channels, taps, 0, weights, gain, bias, 0, { f32: 0 }, { f32: 4095 });
+        const at = record(k, l, k.put(l.weights), { stride, dilation });
         const out = k.reserve(frames * channels * WORD);
-        k.run.convolveDepthwise!(out, channels * WORD, k.put(x), channels * WORD, frames, stride, dilation, at);
+        k.run.convolveDepthwise!(out, channels * WORD, k.put(x), channels * WORD, frames, at);
         const got = k.words(out, frames * channels);
         for (let t = 0; t < frames; t++) {
           for (let c = 0; c < channels; c++) {
@@ -446,17 +442,8 @@ test("pre-activation is exact in Q15, saturates, and does not write past its cha
         const gain = chance.words(channels, -32767, 32767);
         const bias = chance.words(channels, -32768, 32767);
         const out = k.reserve(frames * channels * WORD);
-        k.run.preactivate!(
-          out,
-          channels * WORD,
-          k.put(x),
-          width * WORD,
-          frames,
-          channels,
-          k.put(gain),
-          k.put(bias),
-          4095,
-        );
+        const norm = k.record(channels, k.put(gain), k.put(bias));
+        k.run.preactivate!(out, k.put(x), width * WORD, frames, norm, 4095);
         const got = k.words(out, frames * channels);
         for (let t = 0; t < frames; t++) {
           for (let c = 0; c < channels; c++) {
@@ -488,13 +475,14 @@ test("a convolution that skips zeros is bit-identical to one that does not", () 
         const x = k.put(chance.words(frames * width, -2000, 2000));
         const gain = k.put(chance.words(channels, -32767, 32767));
         const bias = k.put(chance.words(channels, lowest, Math.max(lowest, 0) + 100));
+        const norm = k.record(channels, gain, bias);
         const [row, step, at] = [channels * WORD, width * WORD, place(k, l)];
         const [plain, listed] = [k.reserve(frames * row), k.reserve(frames * row)];
         const lists = k.reserve(7 * (channels + 16));
         const [wanted, got] = [k.reserve(frames * 16 * WORD), k.reserve(frames * 16 * WORD)];
-        k.run.preactivate!(plain, row, x, step, frames, channels, gain, bias, 4095);
-        k.run.convolve!(wanted, 16 * WORD, plain, row, frames, 1, 1, at);
-        k.run.preactivateListed!(listed, row, lists, x, step, frames, channels, gain, bias, 4095);
+        k.run.preactivate!(plain, x, step, frames, norm, 4095);
+        k.run.convolve!(wanted, 16 * WORD, plain, row, frames, at);
+        k.run.preactivateListed!(listed, lists, x, step, frames, norm, 4095);
         k.run.convolveListed!(got, 16 * WORD, listed, row, lists, frames, at);
         expect(k.words(listed, frames * channels)).toEqual(k.words(plain, frames * channels));
         expect(k.words(got, frames * 16)).toEqual(k.words(wanted, frames * 16));

@@ -1,48 +1,37 @@
 /** The forward pass, one line per layer. */
 import { ACTIVATION_HIGH, preactivate, preactivateListed } from "../../nn/activation";
-import { Convolution, convolve, convolveGained, convolveListed, convolvePlane } from "../../nn/convolution";
+import { Convolution, convolve, convolveChannel, convolveGained, convolveListed, convolvePlane } from "../../nn/convolution";
 import { dense, normalize } from "../../nn/dense";
 import { addMeans, gate, multiply } from "../../nn/gate";
-import { convolveQuads } from "../../nn/quad-convolution";
+import { Plane, clearBorder, interior, planeAt } from "../../nn/plane";
 import { meanDeviation, sumFrames } from "../../nn/pooling";
-import { BINS, CONCATENATION_HIGH, DIMENSIONS } from "../config";
+import { convolveQuads } from "../../nn/quad-convolution";
+import { CONCATENATION_HIGH, DIMENSIONS } from "../config";
 import { prepare } from "../features";
 import { PLANE_ROW } from "../state";
-import {
-  BOTTLENECK,
-  FRONT_CHANNELS,
-  GROWTH,
-  SEGMENT_FRAMES,
-  SPEAKER_CHANNELS,
-  TDNN_CHANNELS,
-  blockDilation,
-  blockLayers,
-} from "./config";
-import { State } from "./state";
-import { DenseLayer, Norm, ResidualBlock, Weights } from "./weights";
-
-/** Bytes of a bin, and of a frame of bins with a zero bin on each side. */
-const BIN = FRONT_CHANNELS << 1;
-// @ts-ignore: decorator
-@inline
-function frameBytes(bins: i32): usize {
-  return <usize>((bins + 2) * BIN);
-}
+import { BOTTLENECK, GROWTH, SEGMENT_FRAMES, SPEAKER_CHANNELS, TDNN_CHANNELS, blockLayers } from "./config";
+import { State, setShapes } from "./state";
+import { DenseLayer, Normed, ResidualBlock, Weights } from "./weights";
 
 /** Embeds `frames` log-mel frames of s.features into s.embedding. */
 export function forward(w: Weights, s: State, frames: i32): void {
   prepare(s, frames);
+  setShapes(s, frames);
+  const whole = planeAt(s.shapes, 0);
+  const half = planeAt(s.shapes, 1);
+  const quarter = planeAt(s.shapes, 2);
+  const eighth = planeAt(s.shapes, 3);
+  const behind = s.wide + quarter.bytes;
 
-  frontConv1(s.wide, s.plane, frames, w.frontConv1); //                                     80 bins × 32
-  residualBlock(s.right, s.left, s.wide, s, frames, BINS, 2, w.stage1a); //                 40 bins × 32
-  residualBlock(s.right, s.left, s.right, s, frames, BINS / 2, 1, w.stage1b);
-  const half = s.wide + frameBytes(BINS / 4) * (frames + 2);
-  residualBlock(half, s.wide, s.right, s, frames, BINS / 2, 2, w.stage2a); //               20 bins × 32
-  residualBlock(half, s.wide, half, s, frames, BINS / 4, 1, w.stage2b);
-  frontConv2(s.left, half, s, frames, w.frontConv2); //                                     10 bins × 32 = 320 channels
+  frontConv1(s.wide, whole, s.plane, w.frontConv1); //                                      80 bins × 32
+  residualBlock(s.right, s.left, half, s.wide, whole, s, w.stage1a); //                     40 bins × 32
+  residualBlock(s.right, s.left, half, s.right, half, s, w.stage1b);
+  residualBlock(behind, s.wide, quarter, s.right, half, s, w.stage2a); //                   20 bins × 32
+  residualBlock(behind, s.wide, quarter, behind, quarter, s, w.stage2b);
+  frontConv2(s.left, eighth, behind, quarter, s, w.frontConv2); //                          10 bins × 32 = 320 channels
 
   const steps = (frames + 1) >> 1; //                                                       from here on 20 ms each
-  tdnn(s.right, s.left, steps, w); //                                                       128 channels
+  convolve(s.right, 512 << 1, s.left, eighth.row, steps, w.tdnn); //                        128 channels
   denseBlock(s.right, s, steps, 0, TDNN_CHANNELS, 512, w); //                               512
   transit(s.left, 1024, s.right, s, steps, 0, w); //                                        256
   denseBlock(s.left, s, steps, 1, 256, 1024, w); //                                         1024
@@ -50,7 +39,7 @@ export function forward(w: Weights, s: State, frames: i32): void {
   denseBlock(s.right, s, steps, 2, 512, 1024, w); //                                        1024
   transit(s.left, 512, s.right, s, steps, 2, w); //                                         512
 
-  norm(s.right, s.left, 512, steps, w.outNorm, CONCATENATION_HIGH);
+  preactivate(s.right, s.left, 1024, steps, w.outNorm, CONCATENATION_HIGH);
   meanDeviation(s.statistics, s.right, 1024, steps, 512); //                                1024
   dense(s.speaker, s.statistics, w.dense); //                                               192
   normalize(s.speaker, SPEAKER_CHANNELS);
@@ -58,68 +47,37 @@ export function forward(w: Weights, s: State, frames: i32): void {
   normalize(s.embedding, DIMENSIONS);
 }
 
-/** Zeroes the frame before and after, and the bin below and above, of a [frames][bins] plane of FRONT_CHANNELS. */
-function clearBorder(plane: usize, frames: i32, bins: i32): void {
-  const row = frameBytes(bins);
-  memory.fill(plane, 0, row);
-  for (let t = 0, p = plane + row; t < frames; t++, p += row) {
-    memory.fill(p, 0, BIN);
-    memory.fill(p + row - BIN, 0, BIN);
-  }
-  memory.fill(plane + row * (frames + 1), 0, row);
+function frontConv1(out: usize, to: Plane, plane: usize, layer: Convolution): void {
+  clearBorder(out, to);
+  convolveChannel(interior(out, to), to, plane, PLANE_ROW << 1, layer);
 }
 
-// @ts-ignore: decorator
-@inline
-function interior(plane: usize, bins: i32): usize {
-  return plane + frameBytes(bins) + BIN;
-}
-
-function frontConv1(out: usize, plane: usize, frames: i32, layer: Convolution): void {
-  clearBorder(out, frames, BINS);
-  convolvePlane(interior(out, BINS), frameBytes(BINS), plane, PLANE_ROW << 1, frames, BINS, 1, 1, layer, 0);
-}
-
-/** out may be x when the stride is 1; `between` holds what conv1 gives. */
-function residualBlock(out: usize, between: usize, x: usize, s: State, frames: i32, bins: i32, stride: i32, block: ResidualBlock): void {
-  const row = frameBytes(bins);
-  const narrow = bins / stride;
-  const narrowRow = frameBytes(narrow);
-  const inside = interior(out, narrow);
+/** out may be x where no shortcut halves the bins; `between` holds what conv1 gives. */
+function residualBlock(out: usize, between: usize, to: Plane, x: usize, from: Plane, s: State, block: ResidualBlock): void {
+  const inside = interior(out, to);
   const shortcut = block.shortcut;
-  clearBorder(between, frames, narrow);
-  convolveQuads(interior(between, narrow), narrowRow, x, row, frames, narrow, FRONT_CHANNELS, stride, block.conv1, 0, s.quads);
+  clearBorder(between, to);
+  convolveQuads(interior(between, to), to, x, from, block.conv1, 0, s.quads);
   if (shortcut) {
-    clearBorder(out, frames, narrow);
-    convolvePlane(inside, narrowRow, interior(x, bins), row, frames, narrow, FRONT_CHANNELS, stride, shortcut, 0);
+    clearBorder(out, to);
+    convolvePlane(inside, to, interior(x, from), from, shortcut, 0);
   }
-  convolveQuads(inside, narrowRow, between, narrowRow, frames, narrow, FRONT_CHANNELS, 1, block.conv2, inside, s.quads);
+  convolveQuads(inside, to, between, to, block.conv2, inside, s.quads);
 }
 
-/** To [2 + frames + 2][320], with the padding of the time-delay layer that follows. */
-function frontConv2(out: usize, x: usize, s: State, frames: i32, layer: Convolution): void {
-  const bins = BINS / 8;
-  const outRow = <usize>(bins * BIN);
-  const row = frameBytes(bins * 2);
-  memory.fill(out, 0, outRow * 2);
-  convolveQuads(out + outRow * 2, outRow, x, row, frames, bins, FRONT_CHANNELS, 2, layer, 0, s.quads);
-  memory.fill(out + outRow * (frames + 2), 0, outRow * 2);
+/** To [2 + frames + 2][320], with the padding of the time-delay layer that follows instead of a border. */
+function frontConv2(out: usize, to: Plane, x: usize, from: Plane, s: State, layer: Convolution): void {
+  const row = to.row;
+  memory.fill(out, 0, row * 2);
+  convolveQuads(out + row * 2, to, x, from, layer, 0, s.quads);
+  memory.fill(out + row * (to.frames + 2), 0, row * 2);
 }
 
-function tdnn(out: usize, x: usize, steps: i32, w: Weights): void {
-  convolve(out, 512 << 1, x, (BINS / 8) * BIN, steps, 2, 1, w.tdnn);
-}
-
-function norm(out: usize, x: usize, width: i32, steps: i32, n: Norm, high: i32): void {
-  preactivate(out, <usize>n.channels << 1, x, <usize>width << 1, steps, n.channels, n.gain, n.bias, high);
-}
-
-/** out = layer(norm(x)) for a layer with one tap; s.wide holds norm(x), at most 1024 channels, followed by its lists. */
-function normed(out: usize, outStep: usize, x: usize, width: i32, s: State, steps: i32, n: Norm, layer: Convolution): void {
-  const row = <usize>n.channels << 1;
+/** out = layer(norm(x)), rows of `width` channels to rows of `outStep` bytes; s.wide holds norm(x), at most 1024 channels, followed by its lists. */
+function normed(out: usize, outStep: usize, x: usize, width: i32, s: State, steps: i32, l: Normed): void {
   const lists = s.wide + <usize>steps * 2048;
-  preactivateListed(s.wide, row, lists, x, <usize>width << 1, steps, n.channels, n.gain, n.bias, ACTIVATION_HIGH);
-  convolveListed(out, outStep, s.wide, row, lists, steps, layer);
+  preactivateListed(s.wide, lists, x, <usize>width << 1, steps, l.norm, ACTIVATION_HIGH);
+  convolveListed(out, outStep, s.wide, <usize>l.norm.channels << 1, lists, steps, l.pointwise);
 }
 
 /** x has rows of `width` channels; each layer reads the existing channels and appends GROWTH channels. */
@@ -127,15 +85,16 @@ function denseBlock(x: usize, s: State, steps: i32, block: i32, channels: i32, w
   let at = w.layers;
   for (let b = 0; b < block; b++) at += <usize>blockLayers(b) * sizeof<usize>();
   for (let i = 0; i < blockLayers(block); i++, at += sizeof<usize>(), channels += GROWTH) {
-    denseLayer(x, s, steps, channels, width, blockDilation(block), changetype<DenseLayer>(load<usize>(at)));
+    denseLayer(x, s, steps, channels, width, changetype<DenseLayer>(load<usize>(at)));
   }
 }
 
-function denseLayer(x: usize, s: State, steps: i32, channels: i32, width: i32, dilation: i32, l: DenseLayer): void {
+function denseLayer(x: usize, s: State, steps: i32, channels: i32, width: i32, l: DenseLayer): void {
   const row = BOTTLENECK << 1;
+  const dilation = l.local.dilation;
   const padded = s.wide + <usize>(steps + 4) * 2816;
   const inner = padded + <usize>(dilation * row);
-  normed(inner, row, x, width, s, steps, l.norm, l.bottleneck);
+  normed(inner, row, x, width, s, steps, l);
   memory.fill(padded, 0, dilation * row);
   memory.fill(inner + <usize>(steps * row), 0, dilation * row);
 
@@ -147,12 +106,11 @@ function denseLayer(x: usize, s: State, steps: i32, channels: i32, width: i32, d
     gate(s.mask, s.hidden, s.context, l.squeeze, l.excite);
     multiply(s.mask, s.mask, l.local.gain, GROWTH);
     const out = x + (<usize>(from * width + channels) << 1);
-    convolveGained(out, <usize>width << 1, padded + <usize>(from * row), row, length, 1, dilation, l.local, s.mask);
+    convolveGained(out, <usize>width << 1, padded + <usize>(from * row), row, length, l.local, s.mask);
   }
 }
 
 function transit(out: usize, outWidth: i32, x: usize, s: State, steps: i32, block: i32, w: Weights): void {
-  const n = changetype<Norm>(load<usize>(w.transitNorms + <usize>block * sizeof<usize>()));
-  const layer = changetype<Convolution>(load<usize>(w.transits + <usize>block * sizeof<usize>()));
-  normed(out, <usize>outWidth << 1, x, n.channels, s, steps, n, layer);
+  const l = changetype<Normed>(load<usize>(w.transits + <usize>block * sizeof<usize>()));
+  normed(out, <usize>outWidth << 1, x, l.norm.channels, s, steps, l);
 }

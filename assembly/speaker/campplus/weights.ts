@@ -1,6 +1,6 @@
 /** The network's weights: `createWeights` walks the layers in the order of the model file and gives each tensor a place. */
 import { create, reserve } from "../../memory";
-import { ACTIVATION_HIGH } from "../../nn/activation";
+import { ACTIVATION_HIGH, Norm } from "../../nn/activation";
 import { Convolution } from "../../nn/convolution";
 import { Dense } from "../../nn/dense";
 import { Loading, createConvolution, createDense, createQuadConvolution, expectCopy, expectResidual } from "../../nn/loading";
@@ -14,16 +14,9 @@ import {
   SPEAKER_CHANNELS,
   TDNN_CHANNELS,
   TDNN_TAPS,
+  blockDilation,
   blockLayers,
 } from "./config";
-
-/** Pre-activation over concatenated channels: Q15 gains and biases. */
-@unmanaged
-export class Norm {
-  channels: i32;
-  gain: usize;
-  bias: usize;
-}
 
 /** relu(conv2(relu(conv1(x))) + shortcut(x)); without a shortcut convolution the input itself is added. */
 @unmanaged
@@ -33,11 +26,16 @@ export class ResidualBlock {
   shortcut: Convolution | null;
 }
 
-/** One layer of a dense block. */
+/** A pre-activation over concatenated channels, and a convolution of one tap. */
 @unmanaged
-export class DenseLayer {
+export class Normed {
   norm: Norm;
-  bottleneck: Convolution;
+  pointwise: Convolution;
+}
+
+/** One layer of a dense block, which begins with its bottleneck. */
+@unmanaged
+export class DenseLayer extends Normed {
   local: Convolution;
   squeeze: Dense;
   excite: Dense;
@@ -54,8 +52,7 @@ export class Weights {
   tdnn: Convolution;
   /** Pointers of all dense layers, block after block. */
   layers: usize;
-  /** Pointers of the three transit norms, then of the three transit convolutions. */
-  transitNorms: usize;
+  /** Pointers of the three transits. */
   transits: usize;
   outNorm: Norm;
   dense: Dense;
@@ -67,10 +64,16 @@ function createPlane(loading: Loading): Convolution {
   return createQuadConvolution(loading, FRONT_CHANNELS, 3 * FRONT_CHANNELS, 0, ACTIVATION_HIGH);
 }
 
-function createResidualBlock(loading: Loading, shortcut: bool): ResidualBlock {
+/** The first block of a stage halves the bins. */
+function createResidualBlock(loading: Loading, halves: bool): ResidualBlock {
   const b = create<ResidualBlock>();
   b.conv1 = createPlane(loading);
-  b.shortcut = shortcut ? createConvolution(loading, FRONT_CHANNELS, 1, FRONT_CHANNELS, true, -CONCATENATION_HIGH, CONCATENATION_HIGH) : null;
+  if (halves) {
+    const shortcut = createConvolution(loading, FRONT_CHANNELS, 1, FRONT_CHANNELS, true, -CONCATENATION_HIGH, CONCATENATION_HIGH);
+    b.conv1.binStride = 2;
+    shortcut.binStride = 2;
+    b.shortcut = shortcut;
+  }
   b.conv2 = createPlane(loading);
   expectResidual(loading, b.conv2);
   return b;
@@ -87,14 +90,23 @@ function createNorm(loading: Loading, channels: i32): Norm {
   return n;
 }
 
-function createDenseLayer(loading: Loading, channels: i32): DenseLayer {
+function createDenseLayer(loading: Loading, channels: i32, dilation: i32): DenseLayer {
   const l = create<DenseLayer>();
   l.norm = createNorm(loading, channels);
-  l.bottleneck = createConvolution(loading, BOTTLENECK, 1, channels, false, 0, ACTIVATION_HIGH);
+  l.pointwise = createConvolution(loading, BOTTLENECK, 1, channels, false, 0, ACTIVATION_HIGH);
   l.local = createConvolution(loading, GROWTH, 3, BOTTLENECK, false, -CONCATENATION_HIGH, CONCATENATION_HIGH);
+  l.local.dilation = dilation;
   l.squeeze = createDense(loading, CONTEXT, BOTTLENECK, false);
   l.excite = createDense(loading, GROWTH, CONTEXT, false);
   return l;
+}
+
+/** Halves the channels. */
+function createTransit(loading: Loading, channels: i32): Normed {
+  const t = create<Normed>();
+  t.norm = createNorm(loading, channels);
+  t.pointwise = createConvolution(loading, channels >> 1, 1, channels, false, -CONCATENATION_HIGH, CONCATENATION_HIGH);
+  return t;
 }
 
 /** Reserves every weight. The order of calls is the order of tensors in the model file. */
@@ -106,21 +118,19 @@ export function createWeights(loading: Loading): Weights {
   w.stage2a = createResidualBlock(loading, true);
   w.stage2b = createResidualBlock(loading, false);
   w.frontConv2 = createPlane(loading);
+  w.frontConv2.binStride = 2;
   w.tdnn = createConvolution(loading, TDNN_CHANNELS, TDNN_TAPS, 10 * FRONT_CHANNELS, false, 0, CONCATENATION_HIGH);
+  w.tdnn.stride = 2;
   w.layers = reserve(64 * sizeof<usize>());
-  w.transitNorms = reserve(BLOCKS * sizeof<usize>());
   w.transits = reserve(BLOCKS * sizeof<usize>());
   let channels = TDNN_CHANNELS;
   let at = w.layers;
   for (let block = 0; block < BLOCKS; block++) {
     for (let i = 0; i < blockLayers(block); i++, at += sizeof<usize>(), channels += GROWTH) {
-      store<usize>(at, changetype<usize>(createDenseLayer(loading, channels)));
+      store<usize>(at, changetype<usize>(createDenseLayer(loading, channels, blockDilation(block))));
     }
-    store<usize>(w.transitNorms + <usize>block * sizeof<usize>(), changetype<usize>(createNorm(loading, channels)));
-    const half = channels >> 1;
-    const transit = createConvolution(loading, half, 1, channels, false, -CONCATENATION_HIGH, CONCATENATION_HIGH);
-    store<usize>(w.transits + <usize>block * sizeof<usize>(), changetype<usize>(transit));
-    channels = half;
+    store<usize>(w.transits + <usize>block * sizeof<usize>(), changetype<usize>(createTransit(loading, channels)));
+    channels >>= 1;
   }
   w.outNorm = createNorm(loading, channels);
   w.dense = createDense(loading, SPEAKER_CHANNELS, 2 * channels, false);

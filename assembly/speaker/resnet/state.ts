@@ -1,24 +1,14 @@
 /** What a forward pass writes: three planes that the blocks take turns in, and small vectors. Nothing survives a pass but the embedding. */
-import { SPEAKER, create, reserve, reserveVoice } from "../../memory";
+import { SPEAKER, create, reserveVoice } from "../../memory";
 import { patchScratchBytes } from "../../nn/patch-convolution";
+import { Plane, planeAt, setPlane } from "../../nn/plane";
 import { BINS } from "../config";
 import { State as Common, beginState, endState } from "../state";
 import { RESNET34, STAGES, stageChannels } from "./config";
 
-/** [1 + frames + …][1 + bins + 1][channels] of i16, its border zero; frames are written in fours, so that there is room up to a multiple. */
-@unmanaged
-export class Plane {
-  frames: i32;
-  bins: i32;
-  channels: i32;
-  /** Bytes of a bin, and of a frame of bins with a zero bin on each side. */
-  bin: usize;
-  row: usize;
-}
-
 @unmanaged
 export class Planes {
-  /** The shapes of the stages; their frames are set by each pass. */
+  /** Those of the stages, set by each pass: their frames are those of the voice. */
   shapes: usize;
   /** The first stage's size, twice, and that of the others. */
   wide: usize;
@@ -35,19 +25,11 @@ export class State extends Common {
   statistics: usize;
 }
 
-// @ts-ignore: decorator
-@inline
-export function shapeOf(s: Planes, stage: i32): Plane {
-  return changetype<Plane>(s.shapes + <usize>stage * offsetof<Plane>());
-}
-
-export function setFrames(s: Planes, frames: i32): void {
-  for (let stage = 0; stage < STAGES; stage++, frames = (frames + 1) >> 1) shapeOf(s, stage).frames = frames;
-}
-
-/** Bytes from a plane's beginning to its end, the border and the room behind the last frame included. */
-export function planeBytes(p: Plane): usize {
-  return p.row * (((p.frames + 3) & ~3) + 2);
+/** Each stage but the first halves frames and bins; `convolvePatches` writes frames in fours. */
+export function setShapes(s: Planes, shape: usize, frames: i32): void {
+  for (let stage = 0; stage < STAGES; stage++, frames = (frames + 1) >> 1) {
+    setPlane(planeAt(s.shapes, stage), frames, BINS >> stage, stageChannels(shape, stage), 4);
+  }
 }
 
 /** Statistics of every bin and channel of the last stage. */
@@ -58,19 +40,16 @@ export function statisticsOf(shape: usize): i32 {
 /** For a part of the engine, which may want more bytes of a slot than the network needs. */
 export function createPlanes(shape: usize, maxFrames: i32, part: i32, wide: usize, between: usize = 0, narrow: usize = 0, patches: usize = 0): Planes {
   const s = create<Planes>();
-  s.shapes = reserve(STAGES * offsetof<Plane>());
+  s.shapes = reserveVoice(STAGES * offsetof<Plane>(), part);
+  setShapes(s, shape, maxFrames);
   for (let stage = 0; stage < STAGES; stage++) {
-    const p = shapeOf(s, stage);
-    p.bins = BINS >> stage;
-    p.channels = stageChannels(shape, stage);
-    p.bin = <usize>p.channels << 1;
-    p.row = p.bin * (p.bins + 2);
+    const p = planeAt(s.shapes, stage);
     patches = max(patches, patchScratchBytes(p.bins, p.channels));
   }
-  setFrames(s, maxFrames);
-  s.wide = reserveVoice(max(planeBytes(shapeOf(s, 0)), wide), part);
-  s.between = reserveVoice(max(planeBytes(shapeOf(s, 0)), between), part);
-  s.narrow = reserveVoice(max(planeBytes(shapeOf(s, 1)), narrow), part);
+  const first = planeAt(s.shapes, 0).bytes;
+  s.wide = reserveVoice(max(first, wide), part);
+  s.between = reserveVoice(max(first, between), part);
+  s.narrow = reserveVoice(max(planeAt(s.shapes, 1).bytes, narrow), part);
   s.patches = reserveVoice(patches, part);
   return s;
 }

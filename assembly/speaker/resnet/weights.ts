@@ -37,7 +37,11 @@ function createBlock(loading: Loading, channels: i32, halves: bool, words: bool,
   if (halves) {
     const wide = channels >> 1;
     b.conv1 = createPairConvolution(loading, channels, 3 * wide, words, 0, PATCH_HIGH);
-    b.shortcut = createConvolution(loading, channels, 1, wide, words, -CONCATENATION_HIGH, CONCATENATION_HIGH);
+    b.conv1.binStride = 2;
+    const shortcut = createConvolution(loading, channels, 1, wide, words, -CONCATENATION_HIGH, CONCATENATION_HIGH);
+    shortcut.stride = 2;
+    shortcut.binStride = 2;
+    b.shortcut = shortcut;
   } else {
     b.conv1 = createPatchConvolution(loading, channels, channels, words, 0, PATCH_HIGH);
     b.shortcut = null;

@@ -84,6 +84,10 @@ export function isStandardized(): bool {
 export function lineChannels(line: i32): i32 {
   return load<i32>(PROGRAM + offsetof<Head>() + (<usize>line << 2));
 }
+/** Bytes of a frame of a line. */
+export function rowBytes(line: i32): usize {
+  return <usize>lineChannels(line) << 1;
+}
 export function stepAt(i: i32): Step {
   return changetype<Step>(PROGRAM + offsetof<Head>() + (<usize>lineCount() << 2) + <usize>i * offsetof<Step>());
 }

@@ -8,17 +8,15 @@ import { ATTENTION, border, lineChannels, lineCount, stepAt, stepCount } from ".
 export class State extends Common {
   /** Pointers to the lines' first frames, after their borders. */
   lines: usize;
-  /** i16 [maxFrames][hidden], then [maxFrames][channels] of attention. */
+  /** i16 [frames][hidden], then the scores and scratch of `attend`. */
   scores: usize;
   /** i32[channels] */
   sums: usize;
-  /** f32: [2][channels], [hidden], [channels], [2][channels] */
+  /** f32: [channels], [hidden], [channels], [2][channels] */
   context: usize;
   hidden: usize;
   mask: usize;
   statistics: usize;
-  /** Scratch of `attend`. */
-  work: usize;
 }
 
 export function lineAt(s: State, line: i32): usize {
@@ -42,15 +40,14 @@ export function createState(maxFrames: i32, floor: f32, stagedBytes: i32): State
   for (let i = 0; i < stepCount(); i++) {
     const step = stepAt(i);
     hidden = max(hidden, step.outputs);
-    if (step.kind == ATTENTION) scored = max(scored, <usize>(maxFrames * (step.inputs + step.outputs)) << 1);
+    if (step.kind == ATTENTION) scored = max(scored, (<usize>(maxFrames * step.outputs) << 1) + attentionBytes(maxFrames, step.inputs));
   }
   s.scores = reserveVoice(max(scored, <usize>stagedBytes), SPEAKER);
   s.sums = reserveVoice(<usize>widest << 2, SPEAKER);
-  s.context = reserveVoice(<usize>widest << 3, SPEAKER);
+  s.context = reserveVoice(<usize>widest << 2, SPEAKER);
   s.hidden = reserveVoice(<usize>hidden << 2, SPEAKER);
   s.mask = reserveVoice(<usize>widest << 2, SPEAKER);
   s.statistics = reserveVoice(<usize>widest << 3, SPEAKER);
-  s.work = reserveVoice(attentionBytes(widest), SPEAKER);
   endState(s, s.scores);
   return s;
 }

@@ -1,32 +1,18 @@
 /** The network's weights: `createWeights` walks the steps of the program in the order of the model file and gives each tensor a place. */
 import { create, reserve } from "../../memory";
-import { Bounds } from "../../nn/bounded-convolution";
+import { Bounded } from "../../nn/bounded-convolution";
 import { Convolution } from "../../nn/convolution";
 import { Dense } from "../../nn/dense";
+import { Sum } from "../../nn/frames";
 import { Loading, createConvolution, createDense, createDepthwise, expectCopy } from "../../nn/loading";
 import { CONCATENATION_HIGH, DIMENSIONS } from "../config";
-import { ADD, ATTENTION, CONTEXT, CONVOLUTION, DEPTHWISE, GATE, MAP, SECOND, Step, WORDS, stepAt, stepCount } from "./program";
+import { ADD, ATTENTION, CONTEXT, CONVOLUTION, DEPTHWISE, GATE, MAP, RECTIFIED, SECOND, Step, WORDS, rowBytes, stepAt, stepCount } from "./program";
 
-/** A convolution and the bounds of its outputs. */
-@unmanaged
-export class Bounded {
-  convolution: Convolution;
-  bounds: Bounds;
-}
-
-/** f32[channels]: steps of each input in steps of the output. */
-@unmanaged
-export class Sum {
-  first: usize;
-  second: usize;
-}
-
-/** gain and added: steps of the gated input, and of the added one, in steps of the output. */
 @unmanaged
 export class Gate {
   squeeze: Dense;
   excite: Dense;
-  gains: Sum;
+  sum: Sum;
 }
 
 @unmanaged
@@ -60,16 +46,20 @@ function createVector(loading: Loading, length: i32): usize {
 function createBounded(loading: Loading, outputs: i32, taps: i32, inputs: i32, words: bool): Bounded {
   const b = create<Bounded>();
   b.convolution = createConvolution(loading, outputs, taps, inputs, words, 0, 0);
-  b.bounds = create<Bounds>();
-  b.bounds.low = createVector(loading, outputs);
-  b.bounds.high = createVector(loading, outputs);
+  b.low = createVector(loading, outputs);
+  b.high = createVector(loading, outputs);
   return b;
 }
 
-function createSum(loading: Loading, channels: i32, second: bool): Sum {
+function createSum(loading: Loading, step: Step): Sum {
   const s = create<Sum>();
-  s.first = createVector(loading, channels);
-  s.second = second ? createVector(loading, channels) : 0;
+  s.channels = step.inputs;
+  s.outStep = rowBytes(step.to);
+  s.xStep = rowBytes(step.from);
+  s.yStep = rowBytes(step.second);
+  s.xGain = createVector(loading, step.inputs);
+  s.yGain = step.flags & SECOND ? createVector(loading, step.inputs) : 0;
+  s.low = step.flags & RECTIFIED ? 0 : <f32>-CONCATENATION_HIGH;
   return s;
 }
 
@@ -77,7 +67,7 @@ function createGate(loading: Loading, step: Step): Gate {
   const g = create<Gate>();
   g.squeeze = createDense(loading, step.outputs, step.inputs, true);
   g.excite = createDense(loading, step.inputs, step.outputs, true);
-  g.gains = createSum(loading, step.inputs, (step.flags & SECOND) != 0);
+  g.sum = createSum(loading, step);
   return g;
 }
 
@@ -93,9 +83,17 @@ function createAttention(loading: Loading, step: Step): Attention {
 
 function createStep(loading: Loading, step: Step): usize {
   const words = (step.flags & WORDS) != 0;
-  if (step.kind == CONVOLUTION) return changetype<usize>(createBounded(loading, step.outputs, step.taps, step.inputs, words));
-  if (step.kind == DEPTHWISE) return changetype<usize>(createDepthwise(loading, step.inputs, step.taps, -CONCATENATION_HIGH, CONCATENATION_HIGH));
-  if (step.kind == ADD) return changetype<usize>(createSum(loading, step.inputs, (step.flags & SECOND) != 0));
+  if (step.kind == CONVOLUTION) {
+    const b = createBounded(loading, step.outputs, step.taps, step.inputs, words);
+    b.convolution.dilation = step.dilation;
+    return changetype<usize>(b);
+  }
+  if (step.kind == DEPTHWISE) {
+    const c = createDepthwise(loading, step.inputs, step.taps, -CONCATENATION_HIGH, CONCATENATION_HIGH);
+    c.dilation = step.dilation;
+    return changetype<usize>(c);
+  }
+  if (step.kind == ADD) return changetype<usize>(createSum(loading, step));
   if (step.kind == GATE) return changetype<usize>(createGate(loading, step));
   if (step.kind == ATTENTION) return changetype<usize>(createAttention(loading, step));
   if (step.kind == MAP) return changetype<usize>(createDense(loading, DIMENSIONS, step.inputs, true));
