@@ -52,6 +52,12 @@ describe.each([
     expect(await aead.open(key, sealed, context.subarray(1))).toBeNull();
   });
 
+  test.each([0, 16, 31, 33])("refuses a key of %i bytes", async (bytes) => {
+    await expect((async () => aead.importKey(new Uint8Array(bytes)))()).rejects.toThrow(
+      `a key must have 32 bytes, got ${bytes}`,
+    );
+  });
+
   test("seals what the other opens, never the same twice", async () => {
     const bytes = fc.uint8Array({ maxLength: 300 });
     await fc.assert(
@@ -220,6 +226,16 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
       expect((await new KeyRing(ring.shelf, aead).open("scope", [id])).size).toBe(1);
     }));
 
+  test("adds no key that was wrapped with a scope key which a rotation has removed since", () =>
+    withVault(async (_vault, ring) => {
+      const { id } = await ring.create("scope", "profile");
+      const [before] = (await ring.shelf.find("scope", [id])).values();
+      await ring.rotate("scope");
+      const late = { ...before!, id: "0".repeat(32) };
+      expect(await ring.shelf.add("scope", late)).toBe(false);
+      expect((await ring.shelf.find("scope", [late.id])).size).toBe(0);
+    }));
+
   test("overwrites the raw bytes of keys as soon as they are imported or wrapped", async () => {
     const raws: Uint8Array[] = [];
     const watched: Aead = {
@@ -302,6 +318,16 @@ describe("the slots of a key folder", () => {
     const torn = new KeyRing(await open(folder), nodeAead);
     expect((await torn.open("scope", [...ids, next.id])).size).toBe(10);
     await torn.close();
+  });
+
+  test("are marked on disk as 1 while they hold a key, as 2 when a profile's was destroyed", async () => {
+    const folder = join(root, newId("keys"));
+    const ring = new KeyRing(await open(folder), nodeAead);
+    const { id } = await ring.create("scope", "profile");
+    expect(readFileSync(keyFile(folder))[0]).toBe(1);
+    await ring.destroy("scope", [id]);
+    expect(readFileSync(keyFile(folder))[0]).toBe(2);
+    await ring.close();
   });
 
   test("of session keys are reused", async () => {

@@ -137,6 +137,17 @@ test("a record that was stored earlier can be turned back", async () => {
   expect(decodeTemplate(back!)).toEqual(templateOf(Float32Array.of(0.5, -0.5, 0.1, 0, 0.7)));
 });
 
+test("each 1,024 numbers are turned by themselves: records stored earlier depend on it", async () => {
+  const embedding = new Float32Array(1030);
+  embedding[1024] = 1;
+  const turned = await turn(nodeAead, secret, encodeTemplate(templateOf(embedding)));
+  // Numbers that the inverse would change are stored at the end, 8 bytes each.
+  const kept = new DataView(turned.buffer).getUint32(24, true);
+  const numbers = numbersOf(turned.slice(0, turned.length - 8 * kept), embedding.length);
+  expect(numbers.subarray(0, 1024).every((value) => value === 0)).toBe(true);
+  expect(numbers.subarray(1024).filter((value) => value !== 0).length).toBeGreaterThan(1);
+});
+
 test("a wrong secret is detected", async () => {
   const turned = await turn(nodeAead, secret, encodeTemplate(templateOf(new Float32Array(256).fill(1 / 16))));
   expect(await turnBack(nodeAead, new Uint8Array(32).fill(4), turned)).toBeNull();

@@ -10,7 +10,7 @@ import {
   type KeyObject,
   randomFillSync,
 } from "node:crypto";
-import { type Aead, type AeadKey, KEY_BYTES, NONCE_BYTES, TAG_BYTES } from "./aead.js";
+import { type Aead, type AeadKey, checkKeyBytes, NONCE_BYTES, TAG_BYTES } from "./aead.js";
 
 interface NodeAeadKey extends AeadKey {
   readonly secret: KeyObject;
@@ -18,7 +18,7 @@ interface NodeAeadKey extends AeadKey {
 
 export const nodeAead: Aead = {
   importKey(raw): NodeAeadKey {
-    if (raw.length !== KEY_BYTES) throw new RangeError(`a key must have ${KEY_BYTES} bytes, got ${raw.length}`);
+    checkKeyBytes(raw);
     return { kind: "aes-256-gcm", secret: createSecretKey(raw) };
   },
 

@@ -20,6 +20,11 @@ export const KEY_BYTES = 32;
 export const NONCE_BYTES = 12;
 export const TAG_BYTES = 16;
 
+/** Cryptography libraries also take 16 bytes, for a weaker cipher. */
+export function checkKeyBytes(raw: Uint8Array): void {
+  if (raw.length !== KEY_BYTES) throw new RangeError(`a key must have ${KEY_BYTES} bytes, got ${raw.length}`);
+}
+
 export interface WebAeadKey extends AeadKey {
   readonly cryptoKey: CryptoKey;
 }
@@ -34,6 +39,7 @@ export function randomBytes(count: number): Uint8Array<ArrayBuffer> {
 
 export const webAead: Aead = {
   async importKey(raw) {
+    checkKeyBytes(raw);
     return webKey(await crypto.subtle.importKey("raw", bytes(raw), "AES-GCM", false, ["encrypt", "decrypt"]));
   },
 
