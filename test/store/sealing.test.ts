@@ -433,6 +433,17 @@ describe("the slots of a key folder", () => {
     await again.close();
   });
 
+  test("know after a restart that a profile's key was destroyed", async () => {
+    const folder = join(root, newId("keys"));
+    const ring = new KeyRing(await open(folder), nodeAead);
+    const { id } = await ring.create("scope", "profile");
+    await ring.destroy("scope", [id]);
+    await ring.close();
+    const again = new KeyRing(await open(folder), nodeAead);
+    await new Vault(again).assertDestroyed("scope", "alice", id);
+    await again.close();
+  });
+
   test("are never replaced by new ones because their file cannot be read", async () => {
     const folder = join(root, newId("keys"));
     const ring = new KeyRing(await open(folder), nodeAead);
