@@ -1,7 +1,7 @@
 // The attack checks of the shipped model on DEV: systems, loudspeakers and rooms unseen in training. Terms of ISO/IEC 30107-3.
 //   python3 training/spoof/extract.py MIRROR WAVS DIR          writes the recordings and DIR/list.tsv
-//   npm run bench:accuracy -- --spoof --corpora DIR [--callers DIR2] [--conditions none,g711,gsm,opus] [--lengths all,4,2] [--scores FILE] [--json]
-// --scores: every recording's ratio and reliability, for training/spoof/calibrate.py.
+//   npm run bench:accuracy -- --spoof --corpora DIR [--callers DIR2] [--model FILE] [--conditions none,g711,gsm,opus] [--lengths all,4,2] [--scores FILE] [--json]
+// --scores: every recording's ratio and reliability, for training/spoof/rates.py.
 // --callers: the folder of training/extract.py; counts genuine callers of its lists that are taken for attacks with both checks on.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
