@@ -1,8 +1,13 @@
 import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import http2 from "node:http2";
 import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import tls from "node:tls";
 import { expect, test } from "vitest";
 import { listen } from "../../src/server/listen.js";
+import { writeCertificate } from "./certificate.js";
 
 /** Long enough that a busy machine does not exceed it. */
 const patient = { host: "127.0.0.1", port: 0, headerSeconds: 30, readSeconds: () => 30 };
@@ -74,34 +79,49 @@ test("headers and empty DATA frames without an end are cut off after the time li
 /** More than the buffers of a connection hold. */
 const large = Buffer.alloc(64 * 1024 * 1024);
 
-test("a client that does not read its response is cut off, one that waits for a response is not", async () => {
-  const closed: Promise<unknown>[] = [];
-  const port = await listen({
-    ...patient,
-    idleSeconds: 0.3,
-    handler: (request, response) => {
-      if (request.url === "/late") return setTimeout(() => response.end("answered"), 1000);
-      closed.push(once(response, "close"));
-      response.end(large);
-    },
-    upgrade: (_, socket) => socket.destroy(),
-  });
-  const url = `http://127.0.0.1:${port.port}`;
-  expect(await (await fetch(`${url}/late`)).text()).toBe("answered");
-  const socket = net.connect(port.port, "127.0.0.1");
-  socket.on("error", () => {});
-  socket.write("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
-  const session = http2.connect(url);
-  session.on("error", () => {});
-  let text = "";
-  for await (const chunk of session.request({ ":path": "/late" })) text += chunk;
-  expect(text).toBe("answered");
-  const unread = session.request({ ":path": "/large" });
-  unread.on("error", () => {});
-  await once(unread, "response");
-  await expect.poll(() => closed.length).toBe(2);
-  await Promise.all(closed);
-  socket.destroy();
-  session.destroy();
-  await port.close();
-});
+test.each(["cleartext", "TLS"])(
+  "a client that does not read its response is cut off, one that waits for a response is not, over %s",
+  async (transport) => {
+    const folder = await mkdtemp(join(tmpdir(), "vivavoce-listen-"));
+    const files = transport === "TLS" ? await writeCertificate(folder, "box") : undefined;
+    const ca = files && (await readFile(files.cert));
+    const closed: Promise<unknown>[] = [];
+    const port = await listen({
+      ...patient,
+      tls: files,
+      idleSeconds: 0.3,
+      handler: (request, response) => {
+        if (request.url === "/late") return setTimeout(() => response.end("answered"), 1000);
+        closed.push(once(response, "close"));
+        response.end(large);
+      },
+      upgrade: (_, socket) => socket.destroy(),
+    });
+    const address = { port: port.port, host: "127.0.0.1" };
+    const ask = (path: string) => {
+      const socket = ca ? tls.connect({ ...address, ca }) : net.connect(address);
+      socket.on("error", () => {});
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+      return socket;
+    };
+    const textOf = async (chunks: AsyncIterable<Buffer>) => {
+      let text = "";
+      for await (const chunk of chunks) text += chunk;
+      return text;
+    };
+    expect(await textOf(ask("/late"))).toContain("answered");
+    const socket = ask("/large");
+    const session = http2.connect(`${ca ? "https" : "http"}://127.0.0.1:${port.port}`, { ca });
+    session.on("error", () => {});
+    expect(await textOf(session.request({ ":path": "/late" }))).toBe("answered");
+    const unread = session.request({ ":path": "/large" });
+    unread.on("error", () => {});
+    await once(unread, "response");
+    await expect.poll(() => closed.length).toBe(2);
+    await Promise.all(closed);
+    socket.destroy();
+    session.destroy();
+    await port.close();
+    await rm(folder, { recursive: true });
+  },
+);

@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { SessionsProcessor } from "../../src/contract/index.js";
 import { loadConfig } from "../../src/server/config.js";
 import { run as vivavoce } from "../cli/run.js";
+import { writeCertificate } from "./certificate.js";
 import { type Rehearsal, rehearse } from "./rehearsal.js";
 
 const run = promisify(execFile);
@@ -20,19 +21,11 @@ let folder: string;
 let rehearsal: Rehearsal;
 let ca: string;
 
-async function certificate(name: string): Promise<void> {
-  await run("openssl", [
-    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"],
-    ...["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1"],
-    ...["-keyout", join(folder, "key.pem"), "-out", join(folder, "cert.pem")],
-  ]);
-}
-
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "vivavoce-tls-"));
-  ca = join(folder, "cert.pem");
-  await certificate("first");
-  rehearsal = rehearse({}, { tls: { cert: ca, key: join(folder, "key.pem") } });
+  const files = await writeCertificate(folder, "first");
+  ca = files.cert;
+  rehearsal = rehearse({}, { tls: files });
   await rehearsal.service.listen();
 });
 afterAll(async () => {
@@ -76,7 +69,7 @@ describe("under TLS", () => {
   });
 
   it("a new certificate is loaded without a restart", async () => {
-    await certificate("second");
+    await writeCertificate(folder, "second");
     rehearsal.service.reloadTls();
     const { stderr } = await run("curl", ["-sSv", "--cacert", ca, `${rehearsal.service.url}/healthz`]);
     expect(stderr).toMatch(/CN=second/);
