@@ -1,7 +1,7 @@
 /**
  * The attack networks as the host sees them; `kind` is SYNTHETIC or PLAYBACK. Loading, once, before the memory is sealed:
  *
- *   attackReserve(maxFrames, blocks)                  places for the networks' weights and their scratch; blocks of the residual network: 4 or 6
+ *   attackReserve(maxFrames, channels)                places for the networks' weights and their scratch; channels of the residual network's first stage: 24 or 32
  *   for i in 0 .. attackTensors(kind)                 for each kind that the model carries, in the order of its section's tensors
  *     copy attackTensorBytes(kind, i) bytes to attackStaging(), attackTake(kind, i)
  *
@@ -35,8 +35,8 @@ function known(kind: i32): bool {
   return state != 0 && <u32>kind < <u32>KINDS;
 }
 
-export function attackReserve(maxFrames: i32, blocks: i32): i32 {
-  const shape = slimShape(blocks);
+export function attackReserve(maxFrames: i32, channels: i32): i32 {
+  const shape = slimShape(channels);
   if (maxFrames < MIN_FRAMES || !shape || state) return 0;
   let largest = 0;
   for (let kind = 0; kind < KINDS; kind++) {

@@ -43,13 +43,13 @@ export function tailChannels(network: i32, layer: i32): i32 {
 }
 
 export const HIDDEN = 32;
-/** Shapes of the residual network, as speaker/resnet/config.ts has them: of four and of six blocks. */
-const FOUR: usize = memory.data<i32>([32, 1, 1, 1, 1]);
-const SIX: usize = memory.data<i32>([32, 1, 2, 2, 1]);
+/** Shapes of the residual network, as speaker/resnet/config.ts has them: one with all channels of ResNet34, one with three quarters of them. */
+const WHOLE: usize = memory.data<i32>([32, 1, 2, 2, 1]);
+const THREE_QUARTERS: usize = memory.data<i32>([24, 1, 2, 2, 1]);
 
-/** 0 where there is no such shape. */
-export function slimShape(blocks: i32): usize {
-  return blocks == 4 ? FOUR : blocks == 6 ? SIX : 0;
+/** By the channels of its first stage; 0 where there is no such shape. */
+export function slimShape(channels: i32): usize {
+  return channels == 32 ? WHOLE : channels == 24 ? THREE_QUARTERS : 0;
 }
 
 /** One score; outputs come in fours. */

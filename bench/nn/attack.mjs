@@ -15,8 +15,8 @@ function features(length) {
 /** Scores `frames` frames with both networks; null if the model has none. */
 export function attacks({ file, kernels }, frames) {
   if (!KINDS.every(({ kind }) => file.sections.has(kind))) return null;
-  const blocks = file.sections.get("synthetic").description.architecture === "attack-5" ? 6 : 4;
-  if (!kernels.attackReserve(frames, blocks)) throw new Error(`no room for ${frames} frames`);
+  const channels = file.sections.get("synthetic").description.architecture === "attack-5" ? 32 : 24;
+  if (!kernels.attackReserve(frames, channels)) throw new Error(`no room for ${frames} frames`);
   const memory = (Kind, at, length) => new Kind(kernels.memory.buffer, at, length);
   const networks = KINDS.map(({ kind, values }, number) => {
     for (const [i, { bytes }] of file.sections.get(kind).tensors.entries()) {

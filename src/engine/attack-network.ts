@@ -16,7 +16,7 @@ export interface AttackModel {
   /** By how much the voice-activity threshold is lowered. */
   readonly lowered: number;
   /** Of its residual network, if it has one. */
-  readonly blocks?: number;
+  readonly channels?: number;
   readonly weights: NetworkWeights;
   /** llr = slope · score + offset. */
   readonly slope: number;
@@ -39,12 +39,12 @@ export const isGenuineRatios = (value: unknown): value is GenuineRatios => {
 const anyCalibrated: GenuineRatios = { location: 0, scale: 1 };
 
 /** What the kernels expect. Speech played into a hall is so blurred that the usual threshold missed a third of it (training/spoof/LOG.md 12). */
-const shapes: readonly (Pick<AttackModel, "kind" | "rows" | "lowered" | "blocks"> & {
+const shapes: readonly (Pick<AttackModel, "kind" | "rows" | "lowered" | "channels"> & {
   readonly architecture: string;
   readonly number: number;
 })[] = [
-  { kind: "synthetic", number: SYNTHETIC, architecture: "attack-4", rows: "detail", lowered: 0, blocks: 4 },
-  { kind: "synthetic", number: SYNTHETIC, architecture: "attack-5", rows: "detail", lowered: 0, blocks: 6 },
+  { kind: "synthetic", number: SYNTHETIC, architecture: "attack-6", rows: "detail", lowered: 0, channels: 24 },
+  { kind: "synthetic", number: SYNTHETIC, architecture: "attack-5", rows: "detail", lowered: 0, channels: 32 },
   { kind: "playback", number: PLAYBACK, architecture: "attack-1", rows: "mel", lowered: 3 },
 ];
 const numberOf = (kind: AttackKind): number => shapes.find((shape) => shape.kind === kind)!.number;
@@ -61,7 +61,7 @@ function attackModel(section: ModelSection): AttackModel {
     const expected = ofKind.map((one) => one.architecture).join(" or ");
     throw badModel(`the ${String(attack)} attack network must be ${expected}, got ${String(architecture)}`);
   }
-  const { kind, rows, lowered, blocks } = shape;
+  const { kind, rows, lowered, channels } = shape;
   const [slope, offset] = Array.isArray(calibration) ? (calibration as unknown[]) : [];
   if (!Number.isFinite(slope) || !Number.isFinite(offset)) {
     throw badModel(`the ${kind} attack network has no calibration`);
@@ -74,7 +74,7 @@ function attackModel(section: ModelSection): AttackModel {
     revision: section.revision,
     rows,
     lowered,
-    ...(blocks && { blocks }),
+    ...(channels && { channels }),
     weights: weightsOf(section.tensors, (bytes) => new Uint8Array(bytes)),
     slope: slope as number,
     offset: offset as number,
@@ -98,8 +98,8 @@ export class AttackNetworks {
     this.#models = models;
     const { run } = kernels;
     if (models.length === 0) return;
-    const blocks = models.find((model) => model.blocks)?.blocks ?? 4;
-    if (run.attackReserve(attackWindowFrames + windowSlackFrames, blocks) !== 1) throw badModel("no attack networks");
+    const channels = models.find((model) => model.channels)?.channels ?? 24;
+    if (run.attackReserve(attackWindowFrames + windowSlackFrames, channels) !== 1) throw badModel("no attack networks");
     for (const { kind, weights } of models) {
       const { tensors } = weights;
       const number = numberOf(kind);

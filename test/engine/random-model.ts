@@ -96,10 +96,10 @@ function drawn(specs: readonly TensorSpec[], next: () => number): Written[] {
 }
 
 const SLIM_STAGES: readonly ResidualStage[] = [
-  { blocks: 1, channels: 32, dtype: "i16" },
-  { blocks: 1, channels: 64, dtype: "i16" },
-  { blocks: 1, channels: 128, dtype: "i8" },
-  { blocks: 1, channels: 256, dtype: "i8" },
+  { blocks: 1, channels: 24, dtype: "i16" },
+  { blocks: 2, channels: 48, dtype: "i16" },
+  { blocks: 2, channels: 96, dtype: "i8" },
+  { blocks: 1, channels: 192, dtype: "i8" },
 ];
 
 /** An attack network as training/spoof writes it. */
@@ -136,10 +136,10 @@ function attackSection(kind: string, seed: number, architecture?: string): Buffe
     network("narrow.", [16, 24, 40, 40], [80, 64, 64], ["linear", "short"]);
     const slim = residualTensors(SLIM_STAGES);
     tensors.push(...drawn(slim, next).map((tensor) => ({ ...tensor, name: `slim.${tensor.name}` })));
-    layer("slim.hidden", "i16", [32, 2 * 10 * 256]);
+    layer("slim.hidden", "i16", [32, 2 * 10 * 192]);
     layer("slim.out", "i16", [4, 32]);
   } else network("", [8, 16, 16, 16], [48, 32, 32], ["mel"]);
-  const usual = synthetic ? "attack-4" : "attack-1";
+  const usual = synthetic ? "attack-6" : "attack-1";
   return section({ architecture: architecture ?? usual, attack: kind, calibration: [0.001, -1] }, tensors);
 }
 

@@ -13,18 +13,18 @@ interface Golden {
   readonly scores: readonly { readonly voice: number; readonly score: number }[];
 }
 
-/** The residual network of the accurate model has six blocks, that of the other four. */
+/** The residual network of the accurate model begins with 32 channels, that of the other with 24. */
 test.each([
-  { model: shippedModel, file: "attacks.json", blocks: 4 },
-  { model: accurateModel, file: "attacks-accurate.json", blocks: 6 },
+  { model: shippedModel, file: "attacks.json", channels: 24 },
+  { model: accurateModel, file: "attacks-accurate.json", channels: 32 },
 ])(
   "the attack networks of $model, from samples to score, agree with the float networks",
-  async ({ model, file, blocks }) => {
+  async ({ model, file, channels }) => {
     const golden = JSON.parse(readFileSync(here(`golden/${file}`), "utf8")) as readonly Golden[];
     const { sections } = await readModelFile(new Uint8Array(readFileSync(here(`../../models/${model}`))));
     const k = new Kernels(new Uint8Array(readFileSync(here("../../dist/engine/vivavoce.wasm"))));
     expect(golden.map(({ kind }) => kind)).toEqual(["synthetic", "playback"]);
-    expect(k.run.attackReserve!(400, blocks)).toBe(1);
+    expect(k.run.attackReserve!(400, channels)).toBe(1);
     for (const [number, { kind, revision, scores }] of golden.entries()) {
       const section = sections.get(kind)!;
       expect(section.revision, `${file} was made with other networks: run training/spoof/golden.py`).toBe(revision);

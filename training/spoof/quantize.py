@@ -16,10 +16,10 @@ import residual
 from export import ACTIVATION_HIGH, BYTE, CONCATENATION_HIGH, FEATURE_STEP, MARGIN, QUAD, WORD, Seen, rounded
 from network import FRONTS, PLANES, WIDE, Fronts, prepared, restored
 
-SHORT = 511  # the residual network's hidden map: it has many weights, and 10 bits compress better than 16
+SHORT = 2047  # the residual network's hidden map: it has many weights, and 12 bits compress better than 16 (10, LOG.md 21, were too few here: 22)
 INPUT_SCALE = 8  # network.py divides the features by this
 ATTACKS = {"narrow": "synthetic", "slim": "synthetic", "playback": "playback"}
-ARCHITECTURES = {(1, 1, 1, 1): "attack-4", (1, 2, 2, 1): "attack-5"}  # of the residual network; the narrow one beside it has none of its own
+ARCHITECTURES = {(24, 1, 2, 2, 1): "attack-6", (32, 1, 2, 2, 1): "attack-5"}  # of the residual network, as assembly/spoof/config.ts has its shapes; the narrow one beside it has none of its own
 
 
 def features(folder, names):
@@ -129,7 +129,7 @@ def main(checkpoint, speech, out, scale=1):
     for name, array in written:
         np.save(f"{out}/{name}.npy", array)
     json.dump([name for name, _ in written], open(out + "/order.json", "w"))
-    json.dump({"architecture": "attack-1" if attack == "playback" else ARCHITECTURES.get(getattr(net, "blocks", None)), "attack": attack, "calibration": calibration}, open(out + "/description.json", "w"))
+    json.dump({"architecture": "attack-1" if attack == "playback" else ARCHITECTURES[net.base.stem.out_channels, *net.blocks] if net.kind == "slim" else None, "attack": attack, "calibration": calibration}, open(out + "/description.json", "w"))
     print(net.kind, sum(a.nbytes for _, a in written), "bytes")
 
 

@@ -5,6 +5,8 @@
 # bash run.sh networks FOLDER OUT SECONDS    three runs of the wide network side by side, whose weights are copied to OUT as they come
 # bash run.sh pretrained FOLDER OUT SECONDS  a teacher from FOLDER/resnet34.pt (../resnet.py's), and CAM++'s first half from FOLDER/campplus.pt (../published.py's) twice
 # bash run.sh taught FOLDER OUT SECONDS      slim networks of six and of four blocks from FOLDER/six.pt and four.pt (slim.py's) with FOLDER/t-mel.pt as the teacher
+# bash run.sh whisper FOLDER OUT SECONDS     another teacher from FOLDER/whisper.pt (whisper.py's), which brought nothing
+# bash run.sh narrower FOLDER OUT SECONDS    slim networks on the same batches, from FOLDER/six.pt (that of `taught`), mid.pt and small.pt (slim.py's, of those of `taught`)
 #                                        three corpora of genuine speech are left out of every run, for calibration
 set -u
 here=$(cd "$(dirname "$0")" && pwd) what=$1 folder=$2 bank=$2/bank begun=$SECONDS
@@ -83,6 +85,17 @@ taught() {
   options='{"rate":0.002,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.4,"hint":0.3}' # those of p in LOG.md 19 too; x: "labels":1.0, "hint":0, "away":0.5
   train six slim mel 21 "$2" "$options" --start "$folder/six.pt" --teachers "$folder/t-mel.pt"
   train four slim mel 22 "$2" "$options" --start "$folder/four.pt" --teachers "$folder/t-mel.pt"
+  kept "$1"
+}
+
+whisper() {
+  train w whisper mel 32 "$2" '{"rate":0.001,"line":0.25,"coded":0.4,"size":192}' --start "$folder/whisper.pt"
+  kept "$1"
+}
+
+narrower() {
+  options='{"rate":0.0015,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.4,"hint":0.3}'
+  train s slim mel 33 "$2" "$options" --start "$folder/six.pt,$folder/mid.pt,$folder/small.pt" --teachers "$folder/t-mel.pt"
   kept "$1"
 }
 

@@ -1,6 +1,6 @@
 """A ResNet with fewer blocks, and fewer channels where they are asked for, than a Teacher (teacher.py), which begins with what fits the Teacher best (LOG.md 19, 20).
 
-python3 slim.py TEACHER.pt PACK OUT.pt BLOCKS CHANNELS   blocks and channels of the four stages, as 1,3,4,2 and 16,32,64,128
+python3 slim.py TEACHER.pt PACK OUT.pt BLOCKS CHANNELS   blocks and channels of the four stages, as 1,3,4,2 and 16,32,64,128; TEACHER may be a Slim that is larger
                                                            PACK: pack.py's output, of which 48 clips are used; takes a minute or two
 """
 import glob, io, json, os, random, sys
@@ -9,8 +9,8 @@ import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from network import Fronts, Judging, prepared, restored
-from resnet import BLOCKS as ALL_BLOCKS, CHANNELS as ALL_CHANNELS, ResNet34
-from teacher import BANDS, HIDDEN as OF_TEACHER, stages, statistics
+from resnet import ResNet34
+from teacher import BANDS, stages, statistics
 
 HIDDEN = 32
 CLIPS, FRAMES, POSITIONS, DAMPING = 48, 200, 60000, 1e-3
@@ -72,27 +72,27 @@ def solved(inputs, target):
 def fitted(teacher, mel, blocks, channels):
     """A Slim that begins near the Teacher. Channels are kept that move most and are read most; then every convolution is solved for what the Teacher has in
     those channels, from what the Slim has before it. A block also stands for the Teacher's blocks behind it that are left out."""
-    big, net = teacher.base, Slim(blocks, channels)
+    big, net, (all_blocks, all_channels) = teacher.base, Slim(blocks, channels), shape_of(teacher.state_dict())
     x = F.relu(big.stem(mel.transpose(1, 2)[:, None]))
     inside, sums, outputs = [], [], []
     for b in big.blocks:
         inside.append(b.conv1(x))
         sums.append(b.conv2(F.relu(inside[-1])) + (b.shortcut(x) if b.shortcut else x))
         outputs.append(x := F.relu(sums[-1]))
-    first = [sum(ALL_BLOCKS[:k]) for k in range(5)]
+    first = [sum(all_blocks[:k]) for k in range(5)]
     moves, reads = lambda x: x.transpose(0, 1).flatten(1).var(1), lambda w: w.transpose(0, 1).flatten(1).square().sum(1)
     best = lambda weight, count: weight.topk(count).indices.sort().values
     for k, count in enumerate(channels):
         after = big.blocks[first[k + 1]] if k < 3 else None
-        by_head = teacher.hidden.weight[:, -2 * BANDS * ALL_CHANNELS[-1] :].reshape(OF_TEACHER, 2, -1, BANDS).square().sum((0, 1, 3))
+        by_head = teacher.hidden.weight[:, -2 * BANDS * all_channels[-1] :].reshape(len(teacher.hidden.weight), 2, -1, BANDS).square().sum((0, 1, 3))
         getattr(net, f"kept{k}").copy_(best(moves(outputs[first[k + 1] - 1]) * (reads(after.conv1.weight) + reads(after.shortcut.weight) if after else by_head), count))
     net.base.stem.weight.copy_(big.stem.weight[net.kept0])
     net.base.stem.bias.copy_(big.stem.bias[net.kept0])
     x, left = F.relu(net.base.stem(mel.transpose(1, 2)[:, None])), iter(net.base.blocks)
     patches = lambda x, stride=1: F.unfold(x, 3, padding=1, stride=stride)
     for k, (count, c) in enumerate(zip(blocks, channels)):
-        kept, chosen = getattr(net, f"kept{k}"), [0, *range(ALL_BLOCKS[k] - count + 1, ALL_BLOCKS[k])]
-        for i, following in zip(chosen, [*chosen[1:], ALL_BLOCKS[k]]):
+        kept, chosen = getattr(net, f"kept{k}"), [0, *range(all_blocks[k] - count + 1, all_blocks[k])]
+        for i, following in zip(chosen, [*chosen[1:], all_blocks[k]]):
             at, to = first[k] + i, next(left)
             between = best(moves(F.relu(inside[at])) * reads(big.blocks[at].conv2.weight[kept]), c)
             weight, bias = solved([patches(x, 2 if to.shortcut else 1)], inside[at][:, between])
@@ -128,4 +128,7 @@ if __name__ == "__main__":
     net = fitted(teacher, mel, *(tuple(map(int, given.split(","))) for given in sys.argv[4:]))
     with torch.no_grad():
         print(f"away {net.away(net.stages({'mel': mel}), teacher.stages({'mel': mel})):.3f}")
+    for name, kept in net.named_buffers():
+        if name.startswith("kept") and isinstance(teacher, Slim):  # of the channels that the first Teacher had
+            kept.copy_(teacher.get_buffer(name)[kept])
     torch.save({k: v.half() if v.is_floating_point() else v for k, v in net.state_dict().items() if k.startswith(("base.", "kept"))}, sys.argv[3])

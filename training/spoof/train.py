@@ -1,13 +1,13 @@
 """Trains attack networks on a bank (bank.py), several at once on the same batches.
 
-python3 train.py BANK OUT KIND [--fronts mel,linear,linear+short] [--seconds N] [--seed N] [--start FILE.pt] [--teachers FILE.pt,FILE.pt] [--rooms FILE.pt] [--without FAMILY,FAMILY] [--options JSON]
+python3 train.py BANK OUT KIND [--fronts mel,linear,linear+short] [--seconds N] [--seed N] [--start FILE.pt[,FILE.pt]] [--teachers FILE.pt,FILE.pt] [--rooms FILE.pt] [--without FAMILY,FAMILY] [--options JSON]
 
-KIND: narrow or wide, which detect synthetic speech, teacher, a far larger one (teacher.py), slim, a smaller one (slim.py), campplus (campplus.py), or playback. --teachers: networks whose scores are
+KIND: narrow or wide, which detect synthetic speech, teacher and whisper, far larger ones (teacher.py, whisper.py), slim, a smaller one (slim.py), campplus (campplus.py), or playback. --teachers: networks whose scores are
 learnt in place of labels, but for a share of `labels`; a slim network also learns the outputs of the first teacher's stages (`away`), slim and campplus what a teacher pools (`hint`). Half of a batch is genuine. Of the attacks half are copies of the very clips beside them, on the same way to the
 detector, so that nothing but the vocoder tells the two apart (or the clips themselves, altered on the spot: `made` of them); the other half are drawn by family,
 so that no large gallery decides. A tenth of
 the voices is left out, to follow the run and to calibrate. --without leaves whole groups of attacks out and measures on them, and corpora of genuine speech. Choices are made by
-that and on what sources.py calls `choose`, never on DEV. --start: weights to begin with (widen.py). OUT-<fronts>.pt and .json are written as soon as the networks are done,
+that and on what sources.py calls `choose`, never on DEV. --start: weights to begin with (widen.py); several slim networks, one for each file, learn on the same batches. OUT-<fronts>.pt (OUT-<file>.pt of a slim network) and .json are written as soon as the networks are done,
 OUT-before-<fronts>.pt every fifth of the time. What is kept is the mean of the weights over the last steps.
 """
 import argparse, glob, json, math, os, time, zlib
@@ -19,6 +19,7 @@ from network import FLOOR, Attack, Fronts, prepared, restored
 from slim import Slim, shape_of
 from teacher import Teacher
 from vocoders import levelled, resampled
+from whisper import Whisper
 
 D = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 GROUPS = {"kokoro": "kokoro", "hibari": "kokoro", "espeak": "classic", "flite": "classic", "festival": "classic", "nanotts": "classic", "openjtalk": "classic",
@@ -378,17 +379,22 @@ def main(a):
     torch.set_num_threads(4)  # several of these run side by side: more threads would wait for each other for minutes
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
     kinds = {name: tuple(name.split("+")) for name in a.fronts.split(",")}
+    starts = dict.fromkeys(kinds, a.start)
+    if a.kind == "slim":
+        starts = {os.path.basename(path).removesuffix(".pt"): path for path in a.start.split(",")}
+        kinds = dict.fromkeys(starts, ("mel",))
+    state_of = lambda path: {k: v.float() if v.is_floating_point() else v for k, v in torch.load(path, map_location="cpu").items()}
     teachers = Teachers(a.teachers.split(",")) if a.teachers else None
     material = Material(a.bank, a.kind, tuple(sorted({f for k in kinds.values() for f in k} | (teachers.fronts if teachers else set()))), without, a.rooms, o)
     heads = material.families if a.kind not in ("playback", "slim") and o["told"] else 0
     hints = teachers.hints if teachers and a.kind in ("slim", "campplus") and o["hint"] else 0
-    kinds_of = dict(teacher=lambda k: Teacher(k, o["drop"], heads), slim=lambda k: Slim(*shape_of(torch.load(a.start, map_location="cpu")), o["drop"], hints), campplus=lambda k: Campplus(o["drop"], heads, hints))
-    made = kinds_of.get(a.kind, lambda k: Attack(a.kind, k, o["drop"], heads))
-    nets = {name: made(k).to(D, memory_format=torch.channels_last) for name, k in kinds.items()}
-    averages = {name: made(k).to(D) for name, k in kinds.items()}
+    kinds_of = dict(teacher=lambda name: Teacher(kinds[name], o["drop"], heads), whisper=lambda name: Whisper(o["drop"], heads), slim=lambda name: Slim(*shape_of(state_of(starts[name])), o["drop"], hints), campplus=lambda name: Campplus(o["drop"], heads, hints))
+    made = kinds_of.get(a.kind, lambda name: Attack(a.kind, kinds[name], o["drop"], heads))
+    nets = {name: made(name).to(D, memory_format=torch.channels_last) for name in kinds}
+    averages = {name: made(name).to(D) for name in kinds}
     if a.start:
-        for net in nets.values():
-            state = {k: v.float() if v.is_floating_point() else v for k, v in torch.load(a.start, map_location="cpu").items()}
+        for name, net in nets.items():
+            state = state_of(starts[name])
             if hasattr(net, "begin") and state.keys() - net.state_dict().keys():  # another network's
                 net.begin(state)
             else:
@@ -471,7 +477,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bank")
     parser.add_argument("out")
-    parser.add_argument("kind", choices=("narrow", "wide", "teacher", "slim", "campplus", "playback"))
+    parser.add_argument("kind", choices=("narrow", "wide", "teacher", "whisper", "slim", "campplus", "playback"))
     parser.add_argument("--fronts", default="mel")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--seed", type=int, default=1)

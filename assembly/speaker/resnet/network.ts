@@ -25,11 +25,11 @@ export function forward(w: Weights, s: State, frames: i32): void {
 export function trunk(w: Trunk, s: Planes, plane: usize, frames: i32): i32 {
   setShapes(s, w.shape, frames);
   let blocks = w.blocks;
-  stem(s.wide, plane, planeAt(s.shapes, 0), w.stem); //   80 bins × 32
+  stem(s.wide, plane, planeAt(s.shapes, 0), w.stem); //   80 bins; ResNet34 has 32 channels
   blocks = stage(s.wide, s.wide, w, s, 0, blocks);
-  blocks = stage(s.narrow, s.wide, w, s, 1, blocks); //   40 bins × 64, every second frame
-  blocks = stage(s.wide, s.narrow, w, s, 2, blocks); //   20 bins × 128, every fourth
-  stage(s.narrow, s.wide, w, s, 3, blocks); //            10 bins × 256, every eighth
+  blocks = stage(s.narrow, s.wide, w, s, 1, blocks); //   40 bins, 64, every second frame
+  blocks = stage(s.wide, s.narrow, w, s, 2, blocks); //   20 bins, 128, every fourth
+  stage(s.narrow, s.wide, w, s, 3, blocks); //            10 bins, 256, every eighth
   return planeAt(s.shapes, STAGES - 1).frames;
 }
 

@@ -109,7 +109,7 @@ export interface KernelExports {
   attackFeatures(): number;
   attackMaxFrames(): number;
   attackMinFrames(): number;
-  attackReserve(maxFrames: number, blocks: number): number;
+  attackReserve(maxFrames: number, channels: number): number;
   attackScore(kind: number, frames: number): number;
   attackStaging(): number;
   attackTake(kind: number, i: number): number;
