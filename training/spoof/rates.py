@@ -3,7 +3,7 @@ false-alarm rates are kept by.
 
 SCORES.json: `npm run bench:accuracy -- --spoof --scores SCORES.json --corpora LEFT --model MODEL.vvm`, LEFT by `extract.py … left`; all lines and lengths together,
 every source weighing the same. What a recording reaches is its ratio less what its reliability leaves open; the tenth that reaches highest is taken for an
-exponential tail, and moved up by one standard error of the threshold over sources, because few sources were heard and the next one is another. Leaving each
+exponential tail, and moved up to what 19 of 20 draws of sources stay below, because few sources were heard and the next one is another. Leaving each
 source out in turn shows what rate a target of 1 % comes to. Said beside it: the ratio that these recordings would give; that of each KIND named is set to it first.
 OUT may be MODEL; only the descriptions of the attack sections change.
 """
@@ -18,6 +18,7 @@ from train import platt
 
 TARGET, TOP = 0.01, 0.1
 DRAWS = 2000  # of sources, with replacement
+ERRORS = 1.645  # standard errors that 19 of 20 stay below
 LEAST = 1  # of thresholds, as src/engine/voice-engine.ts has it
 
 
@@ -40,12 +41,12 @@ def tail(reach, weight):
 
 
 def kept(reach, weight, source):
-    """The same, moved up by one standard error of what it reaches at TARGET, by drawing sources."""
+    """The same, moved up by ERRORS standard errors of what it reaches at TARGET, by drawing sources."""
     rows, random = [np.flatnonzero(source == s) for s in sorted(set(source))], np.random.default_rng(1)
     drawn = (np.concatenate([rows[i] for i in random.integers(len(rows), size=len(rows))]) for _ in range(DRAWS))
     reached = [location - scale * np.log(TARGET) for location, scale in (tail(reach[some], weight[some]) for some in drawn)]
     location, scale = tail(reach, weight)
-    return location + float(np.std(reached)), scale
+    return location + ERRORS * float(np.std(reached)), scale
 
 
 def fitted(kind, rows, anew):
