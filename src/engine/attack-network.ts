@@ -15,7 +15,7 @@ export interface AttackModel {
   readonly rows: FrameRows;
   /** By how much the voice-activity threshold is lowered. */
   readonly lowered: number;
-  /** Of its residual network, if it has one. */
+  /** Of the first stage of its residual network, if it has one. */
   readonly channels?: number;
   readonly weights: NetworkWeights;
   /** llr = slope · score + offset. */
