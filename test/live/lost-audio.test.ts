@@ -20,6 +20,13 @@ test.each([1, 0.01])("repeats the last period of a tone with amplitude %f, and h
   expect(filled.subarray(480).every((x) => x === 0)).toBe(true);
 });
 
+test("is the same whether the audio before came in one piece or in short packets", () => {
+  const inPackets = new LostAudio(rateHz);
+  for (let from = 0; from < 800; from += 40)
+    inPackets.keep(Float32Array.from({ length: 40 }, (_, i) => toneAt(from + i)));
+  expect(inPackets.fill(160)).toEqual(heard(800).fill(160));
+});
+
 test("is at most a fifth of a second long, and silent if too little audio came before", () => {
   expect(heard(800).fill(80_000)).toHaveLength(1600);
   expect(

@@ -440,6 +440,19 @@ describe("AnalyzeAudio", () => {
     expect(short).toMatchObject(outcome(Decision.UNCERTAIN, DecisionReason.AUDIO_TOO_SHORT));
   });
 
+  test("a single look for attacks has the whole false-alarm rate", async () => {
+    const world = await openWorld();
+    const threshold = world.engine.attackThreshold("synthetic", 0.01);
+    for (const [llr, decision] of [
+      [threshold + 0.01, Decision.FRAUD],
+      [threshold - 0.01, Decision.UNCERTAIN],
+    ] as const) {
+      world.engine.behavior.attacks.synthetic = llr;
+      const { syntheticSpeechResult } = await ask(world, take(7, 4), { syntheticSpeechDetectionParameters: {} });
+      expect(syntheticSpeechResult!.decision).toBe(decision);
+    }
+  });
+
   test("a requested check that cannot run is an error, never an absent part", async () => {
     const world = await openWorld();
     const request = { syntheticSpeechDetectionParameters: {} };

@@ -39,3 +39,16 @@ test("no more galleries are held than may be: the oldest is loaded again when it
   expect(loads).toHaveBeenCalledTimes(3);
   galleries.close();
 });
+
+test("the gallery that was not searched for longest makes room", async () => {
+  const { engine, store } = await openWorld();
+  const loads = vi.spyOn(store.profiles, "prints");
+  const galleries = new Galleries(oneModel(engine), store, 2);
+  for (const scope of ["a", "b", "a", "c"]) await galleries.search(scope, "person", () => {});
+  loads.mockClear();
+  await galleries.search("a", "person", () => {});
+  expect(loads).not.toHaveBeenCalled();
+  await galleries.search("b", "person", () => {});
+  expect(loads).toHaveBeenCalledTimes(1);
+  galleries.close();
+});

@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import { OwnerType } from "../../src/contract/index.js";
 import { openWorld, refusal, type World } from "./world.js";
 
@@ -42,6 +42,16 @@ test("groups and watchlists are listed separately", async () => {
   expect(second.nextPageToken).toBe("");
   const { groups } = await processor.listWatchlists({ context });
   expect(groups).toMatchObject([{ tag: "known", numberOfProfiles: 0, numberOfOwners: 0 }]);
+});
+
+test("no group is missing when the store returns them in another order", async () => {
+  const { processor, context, store } = world;
+  const stored = await store.groups.list("bank", "group");
+  const unordered = vi.spyOn(store.groups, "list").mockImplementation(async () => [stored[1]!, stored[2]!, stored[0]!]);
+  const first = await processor.listGroups({ context, pageSize: 1 });
+  const rest = await processor.listGroups({ context, pageToken: first.nextPageToken });
+  expect([...first.groups, ...rest.groups].map(({ tag }) => tag)).toEqual(["one", "two", "three"]);
+  unordered.mockRestore();
 });
 
 test("the page size is limited", async () => {

@@ -172,6 +172,20 @@ describe("100,000 candidates", () => {
   }, 120_000);
 });
 
+test("a large watchlist has the prints of its owners besides those that it names, and no others", async () => {
+  const { world, group, context, bySimilarity } = await worldOf(300, "fraudster");
+  world.engine.behavior.score = bySimilarity;
+  await world.trained(778, "fraudster");
+  const added = (await world.store.profiles.get("bank", (await world.trained(777, "fraudster")).value))!;
+  const gkOwnerIds = { uniqueIds: [{ value: added.owner.id }] };
+  await world.processor.addWatchlistMembers({ context: world.context, gkGroupId: group, gkOwnerIds });
+  const audio = await world.heard(take(777, 4));
+  const target = { case: "watchlist", value: { uniqueId: group } } as const;
+  const { result } = await world.processor.detectKnownFraudsters({ context, audio, target });
+  expect(result).toMatchObject({ decision: Decision.FRAUD, numberOfPrints: 301 });
+  expect(result!.voiceprintDetails!.gkVoiceprintProfileId!.value).toBe(added.id);
+});
+
 test("10,000 ids, one by one, work", async () => {
   const { world, context } = await worldOf(10_000, "person");
   world.engine.behavior.score = (raw) => ({ raw, llr: 40 * (raw - 0.5), reliability: 1 });
