@@ -64,8 +64,9 @@ it("no byte is lost, changed or moved, whatever the packets", async () => {
       const messages = new LiveMessages(1000, null);
       messages.push(create(ListenRequestSchema, { content: { case: "start", value: mulaw } }));
       const sent = lengths.map((length, i) => packet(length, i + 1));
-      for (const bytes of sent) {
-        messages.audio(bytes);
+      for (const [i, bytes] of sent.entries()) {
+        if (i % 2 === 0) messages.audio(bytes);
+        else messages.push(create(ListenRequestSchema, { content: { case: "audio", value: bytes } }));
         // The socket reuses the memory for the next packet.
         bytes.fill(0);
       }

@@ -93,6 +93,7 @@ describe("an invalid setting is refused before anything is opened, with its name
     [{ flags: { port: 70000 } }, /port \(the command line\)/],
     [{ env: { VIVAVOCE_PORT: "eighty" } }, /VIVAVOCE_PORT.*"eighty"/],
     [{ env: { VIVAVOCE_PROT: "80" } }, /VIVAVOCE_PROT: unknown setting \(did you mean VIVAVOCE_PORT\?\)/],
+    [{ env: { VIVAVOCE_COLOR_OF_THE_BOX: "red" } }, /VIVAVOCE_COLOR_OF_THE_BOX: unknown setting$/],
     [{ env: { VIVAVOCE_LOG_LEVEL: "loud" } }, /log\.level \(VIVAVOCE_LOG_LEVEL\)/],
     [
       { flags: { host: "0.0.0.0", "auth.required": false } },

@@ -4,6 +4,7 @@ import http2 from "node:http2";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import tls from "node:tls";
 import { expect, test } from "vitest";
 import { listen } from "../../src/server/listen.js";
@@ -18,7 +19,7 @@ test("a client whose request is complete may wait for a response longer than the
     port: 0,
     headerSeconds: 10,
     readSeconds: () => 0.1,
-    handler: (_, response) => setTimeout(() => response.end("answered"), 500),
+    handler: (_, response) => void setTimeout(500).then(() => response.end("answered")),
     upgrade: (_, socket) => socket.destroy(),
   });
   const url = `http://127.0.0.1:${port.port}`;
@@ -76,6 +77,52 @@ test("headers and empty DATA frames without an end are cut off after the time li
   session.destroy();
 });
 
+test("a body that does not arrive in time is cut off over HTTP/1.1", async () => {
+  const port = await listen({
+    ...patient,
+    readSeconds: () => 0.2,
+    handler: (request) => void request.resume(),
+    upgrade: (_, socket) => socket.destroy(),
+  });
+  const socket = net.connect(port.port, "127.0.0.1");
+  socket.on("error", () => {});
+  socket.resume();
+  socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
+  const sending = setInterval(() => socket.destroyed || socket.write("x"), 20);
+  await once(socket, "close");
+  clearInterval(sending);
+  await port.close();
+});
+
+/** Opens a connection, encrypted if `ca` is given, and asks for `path` or for a WebSocket there. */
+function askOver(port: number, ca: Buffer | undefined, path: string, headers = "Connection: close") {
+  const address = { port, host: "127.0.0.1" };
+  const socket = ca ? tls.connect({ ...address, ca }) : net.connect(address);
+  socket.on("error", () => {});
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n`);
+  return socket;
+}
+
+test.each(["cleartext", "TLS"])("a call over a WebSocket goes on while the port closes, over %s", async (transport) => {
+  const folder = await mkdtemp(join(tmpdir(), "vivavoce-listen-"));
+  const files = transport === "TLS" ? await writeCertificate(folder, "box") : undefined;
+  const port = await listen({
+    ...patient,
+    tls: files,
+    handler: (_, response) => response.end(),
+    upgrade: (_, socket) => void socket.write("upgraded"),
+  });
+  const upgrade = "Connection: Upgrade\r\nUpgrade: websocket";
+  const socket = askOver(port.port, files && (await readFile(files.cert)), "/call", upgrade);
+  await once(socket, "data");
+  const closed = port.close();
+  const ended = once(socket, "close").then(() => "ended");
+  expect(await Promise.race([ended, closed, setTimeout(300, "open")])).toBe("open");
+  socket.destroy();
+  await closed;
+  await rm(folder, { recursive: true });
+});
+
 /** More than the buffers of a connection hold. */
 const large = Buffer.alloc(64 * 1024 * 1024);
 
@@ -91,19 +138,13 @@ test.each(["cleartext", "TLS"])(
       tls: files,
       idleSeconds: 0.3,
       handler: (request, response) => {
-        if (request.url === "/late") return setTimeout(() => response.end("answered"), 1000);
+        if (request.url === "/late") return void setTimeout(1000).then(() => response.end("answered"));
         closed.push(once(response, "close"));
         response.end(large);
       },
       upgrade: (_, socket) => socket.destroy(),
     });
-    const address = { port: port.port, host: "127.0.0.1" };
-    const ask = (path: string) => {
-      const socket = ca ? tls.connect({ ...address, ca }) : net.connect(address);
-      socket.on("error", () => {});
-      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
-      return socket;
-    };
+    const ask = (path: string) => askOver(port.port, ca, path);
     const textOf = async (chunks: AsyncIterable<Buffer>) => {
       let text = "";
       for await (const chunk of chunks) text += chunk;

@@ -117,6 +117,10 @@ describe("the description has a text", () => {
     expect(all.filter(({ summary }) => !summary).map(({ operationId }) => operationId)).toEqual([]);
   });
 
+  it("for an enumeration whose values are explained", () => {
+    expect(components.schemas.ConsentState!.description).toContain("CONSENT_STATE_WITHDRAWN: Consent was withdrawn");
+  });
+
   it("for every field of a request: its own, or that of its type", () => {
     const silent = Object.entries(components.schemas)
       .filter(([name]) => name.endsWith("Request"))

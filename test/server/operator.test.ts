@@ -43,6 +43,7 @@ const tokens = createTokenService({
 });
 const queue = new WorkQueue(2, 8);
 const load = new LoadHistory(queue);
+const liveCalls = new LiveCalls(10);
 const rates = fieldRates(
   "watchlist",
   [300, 10, 0].map((exceeded) => ({ ...countOfCall(1000, exceeded), calls: 500 })),
@@ -169,7 +170,7 @@ beforeAll(async () => {
     queue,
     load,
     fieldRates: async () => rates,
-    liveCalls: new LiveCalls(10),
+    liveCalls,
     toolingUser: createTokenApp(tokens).toolingUser,
     applications: tokens.applications,
     openScopes: [],
@@ -279,6 +280,7 @@ describe("access", () => {
   const paths = [
     "box",
     "load",
+    "calls",
     "decisions?scope=default",
     "profiles?scope=default",
     `profiles/${profileId(0)}?scope=default`,
@@ -323,6 +325,14 @@ describe("data", () => {
     const { body } = await ask("promises");
     expect(body.rates.map(({ verdict }: { verdict: string }) => verdict)).toEqual(["exceeded", "holds", "undecided"]);
     expect(body.rates[0]).toMatchObject({ list: "watchlist", promised: 0.1, comparisons: 1000, met: { rate: 0.3 } });
+  });
+
+  it("live calls, and how many there may be at once", async () => {
+    const entry = liveCalls.enter("call 7", "twilio", () => {})!;
+    const { body } = await ask("calls");
+    expect(body).toMatchObject({ capacity: 10, calls: [{ id: "call 7", from: "twilio", netSpeechSeconds: 0 }] });
+    entry.leave();
+    expect((await ask("calls")).body.calls).toEqual([]);
   });
 
   it("how many prints each model made", async () => {
@@ -445,6 +455,13 @@ describe("data", () => {
     [`from=${firstHour}&until=${firstHour + 4 * hourMs}&limit=3`, [3, 2, 1]],
   ])("sessions with %s", async (search, expected) => {
     expect(await found(`sessions?scope=default&${search}`)).toEqual(expected.map((i) => sessionIds[i]));
+  });
+
+  it("a page that ends with the last session has no next one", async () => {
+    const { rows } = (await ask("sessions?scope=default")).body;
+    expect((await ask(`sessions?scope=default&limit=${rows.length}`)).body.next).toBeNull();
+    const shorter = await ask(`sessions?scope=default&limit=${rows.length - 1}`);
+    expect(shorter.body.next).toBe(rows.at(-2).id);
   });
 
   it("details of a session: its checks with ratios and the strongest sign of an attack, and its audio", async () => {
