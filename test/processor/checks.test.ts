@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readRecording } from "../../src/audio/index.js";
 import { AudioValidity, Decision, DecisionReason } from "../../src/contract/index.js";
+import { EngineError } from "../../src/engine/engine-error.js";
 import type { Score } from "../../src/engine/port.js";
 import { joined, rateHz, silence, take } from "./fixture-engine.js";
 import { list, openWorld, pcm16, refusal, type World } from "./world.js";
@@ -462,6 +463,10 @@ describe("AnalyzeAudio", () => {
       if (operation === "attack") throw new Error("out of order");
     };
     expect(await refusal(ask(world, take(7, 4), request))).toMatchObject({ code: "INTERNAL_ERROR" });
+    world.engine.behavior.before = (operation) => {
+      if (operation === "attack") throw new EngineError("QUEUE_FULL", "too many calls");
+    };
+    expect(await refusal(ask(world, take(7, 4), request))).toMatchObject({ code: "BUSY" });
     world.engine.behavior.before = () => {};
     for (const llr of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
       world.engine.behavior.attacks.synthetic = llr;

@@ -86,7 +86,9 @@ describe("a live check", () => {
     const world = await openWorld();
     const check = await listen(world, await world.trained(7));
     const states = chunks(take(9, 6)).map((chunk) => check.push(chunk));
+    expect(check.score).toBeNull();
     const answer = await check.finish();
+    expect(check.score).not.toBeNull();
     expect((await Promise.all(states)).every((state) => state.result === null)).toBe(true);
     expect(answer).toMatchObject({ decision: Decision.NO_MATCH, reason: DecisionReason.VOICEPRINT_NO_MATCH });
     expect(answer.audioDetails!.grossAudio!.seconds).toBe(6n);
