@@ -63,16 +63,17 @@ export class Call {
     this.#requests = new LiveMessages(WAITING_MESSAGES, socket.flow);
   }
 
-  /** A frame from the connection. A bad frame ends this call and nothing else. */
+  /** A frame from the connection. Whatever it contains, it ends at most this call. */
   receive(frame: Frame): void {
     try {
       const { events, replies } = this.session.receive(frame);
       for (const reply of replies) this.socket.send(reply);
       for (const event of events) this.#take(event);
     } catch (error) {
-      if (!(error instanceof DialectError)) throw error;
-      this.parts.log.info("a call was refused", { line: this.parts.line.name, reason: error.message });
-      this.#refuse(new StatusError({ statusCode: StatusCode.BAD_REQUEST, message: error.message }));
+      if (error instanceof DialectError) {
+        this.parts.log.info("a call was refused", { line: this.parts.line.name, reason: error.message });
+        this.#refuse(new StatusError({ statusCode: StatusCode.BAD_REQUEST, message: error.message }));
+      } else this.#fail(error);
     }
   }
 
@@ -206,18 +207,19 @@ export class Call {
   }
 
   #fail(error: unknown): void {
-    const status =
-      error instanceof StatusError
-        ? error
-        : new StatusError(
-            { statusCode: StatusCode.INTERNAL_ERROR, message: "internal error; see the log of the box" },
-            { cause: error },
-          );
-    this.parts.log.warn("a call ended with an error", {
-      line: this.parts.line.name,
-      reason: `${StatusCode[status.code]}: ${status.message}`,
-    });
-    this.#refuse(status);
+    const { log, line } = this.parts;
+    if (error instanceof StatusError) {
+      const reason = `${StatusCode[error.code]}: ${error.message}`;
+      log.warn("a call ended with an error", { line: line.name, reason });
+      this.#refuse(error);
+    } else {
+      log.error("a call failed", {
+        line: line.name,
+        stack: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      });
+      const message = "internal error; see the log of the box";
+      this.#refuse(new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message }, { cause: error }));
+    }
   }
 
   #refuse(error: StatusError): void {

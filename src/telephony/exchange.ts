@@ -14,4 +14,5 @@ export interface Exchange
 export interface TelephonyLog {
   info(message: string, fields?: { readonly reason?: string; readonly line?: string }): void;
   warn(message: string, fields?: { readonly reason?: string; readonly line?: string }): void;
+  error(message: string, fields?: { readonly stack?: string; readonly line?: string }): void;
 }

@@ -102,5 +102,14 @@ export function fieldsOf(value: unknown, prefix = "", into: Record<string, strin
   return into;
 }
 
+/** A number, also one written as text; NaN for anything else. `Number` throws for some objects that JSON can hold. */
+export const numberOf = (value: unknown): number =>
+  typeof value === "number" || typeof value === "string" ? Number(value) : Number.NaN;
+
+const LONGEST_SHOWN = 64;
+
+/** A value of a frame for an error message. `String` throws for some objects that JSON can hold. */
+export const shown = (value: unknown): string => `${JSON.stringify(value)}`.slice(0, LONGEST_SHOWN);
+
 export const isRate = (rate: unknown): rate is number =>
   typeof rate === "number" && Number.isInteger(rate) && rate >= 8_000 && rate <= 48_000;

@@ -21,6 +21,22 @@ it("a text frame of megabytes is refused before it is parsed", () => {
   expect(() => new TwilioSession().receive(frame)).toThrow(/at most 65536 characters, got 70/);
 });
 
+it("an object in place of a number or a name is refused, even one that cannot be converted", () => {
+  const odd = { toString: 1, valueOf: 1 };
+  const frame = (message: object) => JSON.stringify(message);
+  const started = new TwilioSession();
+  const mediaFormat = { encoding: "audio/x-mulaw", sampleRate: 8000, channels: 1 };
+  started.receive(frame({ event: "start", start: { mediaFormat } }));
+  expect(kinds(started, frame({ event: "media", media: { chunk: odd, payload: "/w==" } }))).toEqual(["audio"]);
+  for (const [session, message] of [
+    [new TwilioSession(), { event: "start", start: { mediaFormat: { ...mediaFormat, sampleRate: odd } } }],
+    [new AudioForkSession({}, { rate: 8000, channels: 1 }), { sampleRate: odd }],
+    [new AsteriskWebSocketSession({}), { event: "MEDIA_START", format: odd }],
+    [new AudioHookSession(), { version: "2", type: "open", id: "a", seq: odd }],
+  ] as const)
+    expect(() => session.receive(frame(message))).toThrow(DialectError);
+});
+
 describe("AudioSocket", () => {
   const uuid = "40325ec2-5efd-4bd3-805f-53576e581d13";
   const idBytes = Buffer.from(uuid.replaceAll("-", ""), "hex");

@@ -14,6 +14,7 @@ import {
   jsonOf,
   nothing,
   type Received,
+  shown,
 } from "../port.js";
 
 /** Asterisk's names for uncompressed and G.711 audio. */
@@ -60,9 +61,10 @@ export class AsteriskWebSocketSession extends DialectSession {
 
   #start(fields: Json): Received {
     if (this.#isStarted) throw new DialectError("MEDIA_START came twice");
-    const name = String(fields.format ?? this.query.format ?? "");
-    const format = Object.hasOwn(FORMATS, name) ? FORMATS[name] : undefined;
-    if (!format) throw new DialectError(`the format must be one of ${Object.keys(FORMATS).join(", ")}, got "${name}"`);
+    const name = fields.format ?? this.query.format ?? "";
+    const format = typeof name === "string" && Object.hasOwn(FORMATS, name) ? FORMATS[name] : undefined;
+    if (!format)
+      throw new DialectError(`the format must be one of ${Object.keys(FORMATS).join(", ")}, got ${shown(name)}`);
     this.#isStarted = true;
     const given = { ...fieldsOf(fields), ...this.query };
     const callId = given.callId ?? given.channel_id ?? given.connection_id ?? given.channel ?? "";

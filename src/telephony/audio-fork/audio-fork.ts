@@ -16,7 +16,9 @@ import {
   type Json,
   jsonOf,
   nothing,
+  numberOf,
   type Received,
+  shown,
 } from "../port.js";
 
 export class AudioForkSession extends DialectSession {
@@ -46,8 +48,8 @@ export class AudioForkSession extends DialectSession {
 
   #start(message: Json): Received {
     this.#isStarted = true;
-    const rate = message.sampleRate === undefined ? this.presumed.rate : Number(message.sampleRate);
-    if (!isRate(rate)) throw new DialectError(`sampleRate must be 8000 to 48000, got ${String(message.sampleRate)}`);
+    const rate = message.sampleRate === undefined ? this.presumed.rate : numberOf(message.sampleRate);
+    if (!isRate(rate)) throw new DialectError(`sampleRate must be 8000 to 48000, got ${shown(message.sampleRate)}`);
     const channels = message.mixType === undefined ? this.presumed.channels : message.mixType === "stereo" ? 2 : 1;
     const given = { ...fieldsOf(message), ...this.query };
     const format: CallFormat = { encoding: "pcm16", rate, channels };

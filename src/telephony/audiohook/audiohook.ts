@@ -17,6 +17,7 @@ import {
   jsonOf,
   nothing,
   type Received,
+  shown,
 } from "../port.js";
 
 interface Media {
@@ -45,7 +46,7 @@ export class AudioHookSession extends DialectSession {
     if (message.version !== "2" || typeof type !== "string" || typeof id !== "string")
       throw new DialectError("expected an AudioHook message of version 2, with type and id");
     if (typeof seq !== "number" || seq !== this.#clientSeq + 1)
-      throw new DialectError(`expected message ${this.#clientSeq + 1}, got ${String(seq)}`);
+      throw new DialectError(`expected message ${this.#clientSeq + 1}, got ${shown(seq)}`);
     if (this.#id !== null && id !== this.#id) throw new DialectError("the id changed during the session");
     this.#clientSeq = seq;
     this.#id = id;

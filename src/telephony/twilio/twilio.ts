@@ -13,7 +13,9 @@ import {
   type Json,
   jsonOf,
   nothing,
+  numberOf,
   type Received,
+  shown,
 } from "../port.js";
 
 /** Twilio accepts audio, marks and clears, none of which its application would see, so nothing is sent on the socket. */
@@ -44,7 +46,7 @@ export class TwilioSession extends DialectSession {
       case "mark":
         return nothing;
       default:
-        throw new DialectError(`unknown event ${JSON.stringify(message.event)}`);
+        throw new DialectError(`unknown event ${shown(message.event)}`);
     }
   }
 
@@ -52,7 +54,7 @@ export class TwilioSession extends DialectSession {
     if (this.#isStarted) throw new DialectError("start came twice");
     if (!isObject(start) || !isObject(start.mediaFormat)) throw new DialectError("start has no mediaFormat");
     const { encoding, sampleRate, channels } = start.mediaFormat;
-    if (encoding !== "audio/x-mulaw" || Number(sampleRate) !== 8_000 || Number(channels) !== 1)
+    if (encoding !== "audio/x-mulaw" || numberOf(sampleRate) !== 8_000 || numberOf(channels) !== 1)
       throw new DialectError("the media format must be audio/x-mulaw, 8000 Hz, 1 channel");
     this.#isStarted = true;
     const { customParameters, mediaFormat: _, ...rest } = start;
@@ -66,7 +68,7 @@ export class TwilioSession extends DialectSession {
     if (!isObject(media) || typeof media.payload !== "string") throw new DialectError("media has no payload");
     if ((media.track ?? this.track) !== this.track) return nothing;
     const bytes = new Uint8Array(Buffer.from(media.payload, "base64"));
-    const chunk = Number(media.chunk);
+    const chunk = numberOf(media.chunk);
     const missing = Number.isInteger(chunk) && this.#chunk > 0 ? chunk - this.#chunk - 1 : 0;
     if (missing < 0) return nothing;
     const lost = missing > 0 && missing < 10_000 ? missing * this.#chunkSamples : 0;
