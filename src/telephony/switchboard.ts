@@ -15,7 +15,7 @@ import { Call, type CallParts, type CallSocket } from "./call.js";
 import type { Exchange, TelephonyLog } from "./exchange.js";
 import { type Line, type LineOf, pathOf } from "./line.js";
 import type { CallFields, DialectSession } from "./port.js";
-import { type RtpFormat, RtpSession } from "./rtp/rtp.js";
+import { isRtpFormat, type RtpFormat, RtpSession, rtpFormats } from "./rtp/rtp.js";
 import { isSignedByTwilio, TwilioSession } from "./twilio/twilio.js";
 import { Webhook } from "./webhook.js";
 
@@ -59,7 +59,8 @@ export class Switchboard {
   readonly #webhooks: Webhook[] = [];
   readonly #servers: net.Server[] = [];
   readonly #tcp = new Set<net.Socket>();
-  readonly #udp = new Set<UdpSocket>();
+  /** Close the ports of RTP calls. */
+  readonly #udp = new Set<() => void>();
   readonly #starts: (() => Promise<void>)[] = [];
 
   constructor(private readonly parts: SwitchboardParts) {
@@ -94,8 +95,7 @@ export class Switchboard {
   destroy(): void {
     for (const call of this.#calls) call.hangUp();
     for (const socket of this.#tcp) socket.destroy();
-    for (const socket of this.#udp) socket.close();
-    this.#udp.clear();
+    for (const close of this.#udp) close();
     for (const webhook of this.#webhooks) webhook.stop();
   }
 
@@ -206,13 +206,19 @@ export class Switchboard {
       path: `${pathOf(line)}/calls`,
       scope: line.scope,
       announce: async (fields) => {
+        const format = fields.format ?? line.format;
+        if (!isRtpFormat(format))
+          throw new StatusError({
+            statusCode: StatusCode.INVALID_REQUEST,
+            message: `format must be one of ${rtpFormats.join(", ")}, got "${format.slice(0, 64)}"`,
+          });
         for (let tries = 0; tries <= last - first; tries++) {
           const port = next;
           next = next >= last ? first : next + 1;
           const socket = createSocket(line.host.includes(":") ? "udp6" : "udp4");
           if (await bound(socket, port, line.host)) {
-            this.#receiveUdp(line, parts, socket, fields);
-            return { host: line.host, port: socket.address().port, format: fields.format ?? line.format };
+            this.#receiveUdp(line, parts, socket, fields, format);
+            return { host: line.host, port: socket.address().port, format };
           }
         }
         throw tooMany();
@@ -220,18 +226,17 @@ export class Switchboard {
     };
   }
 
-  #receiveUdp(line: LineOf<"rtp">, parts: CallParts, socket: UdpSocket, fields: CallFields): void {
-    this.#udp.add(socket);
+  #receiveUdp(line: LineOf<"rtp">, parts: CallParts, socket: UdpSocket, fields: CallFields, format: RtpFormat): void {
     let isOpen = true;
     const close = () => {
       if (!isOpen) return;
       isOpen = false;
       clearInterval(idle);
-      this.#udp.delete(socket);
+      this.#udp.delete(close);
       socket.close();
       call.hangUp();
     };
-    const format = (fields.format ?? line.format) as RtpFormat;
+    this.#udp.add(close);
     const callId = fields.callId ?? randomUUID();
     const call = this.#begin(parts, new RtpSession(format, { ...fields, callId }), {
       send: () => {},

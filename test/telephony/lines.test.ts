@@ -1,5 +1,6 @@
 /** Calls on every line of a running box: processed, decided, reported to a webhook, and deleted afterwards. */
 import { execFile } from "node:child_process";
+import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -185,6 +186,44 @@ describe("RTP", () => {
     }
   });
 });
+
+describe("ports of RTP calls", () => {
+  let box: LiveBox;
+  const announceOne = async (fields: object) => {
+    const body = JSON.stringify({ from: "+4930", ...fields });
+    return fetch(`${box.box.url}/telephony/rtp/calls`, { method: "POST", body });
+  };
+
+  it("an unknown format is refused and takes up no port", async () => {
+    const free = await freeUdpPort();
+    box = await startLiveBox({ telephony: [{ name: "rtp", dialect: "rtp", scope, ports: [free, free] }] });
+    for (const format of ["opus", "constructor"]) {
+      const refused = await announceOne({ format });
+      expect(refused.status).toBe(400);
+      expect((await refused.json()).status.message).toContain("format must be one of ulaw, alaw, slin");
+    }
+    expect((await announceOne({ format: "alaw" })).status).toBe(200);
+    expect((await announceOne({})).status).toBe(503);
+  });
+
+  it("a box can stop while an announced call has not arrived", async () => {
+    box = await startLiveBox({
+      telephony: [{ name: "rtp", dialect: "rtp", scope, ports: [0, 0], announcedSeconds: 0.1 }],
+    });
+    expect((await announceOne({})).status).toBe(200);
+    await box.box.stop();
+    // An uncaught error of a timer that was left would fail this test.
+    await wait(600);
+  });
+});
+
+async function freeUdpPort(): Promise<number> {
+  const socket = createSocket("udp4").bind(0, "127.0.0.1");
+  await once(socket, "listening");
+  const { port } = socket.address();
+  socket.close();
+  return port;
+}
 
 describe("WebSocket lines", () => {
   it("Twilio: a call signed by its library is decided, and the webhook is retried", async () => {

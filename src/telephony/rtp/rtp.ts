@@ -23,6 +23,7 @@ const FORMATS: Readonly<Record<RtpFormat, CallFormat & { readonly payloadType: n
   slin48: { encoding: "l16", rate: 48_000, channels: 1, payloadType: null },
 };
 export const rtpFormats = Object.keys(FORMATS) as readonly RtpFormat[];
+export const isRtpFormat = (name: string): name is RtpFormat => Object.hasOwn(FORMATS, name);
 
 const COMFORT_NOISE = 13;
 const FIRST_DYNAMIC = 96;
