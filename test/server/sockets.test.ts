@@ -1,7 +1,7 @@
 /** WebSockets: who may connect, which subprotocol is spoken, and how a live call is carried. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import net, { type AddressInfo } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
@@ -99,6 +99,17 @@ it("pages of this box and of listed origins may connect, others may not, nor any
   for (const origin of [own, listed]) expect(await connect("/any", [], { origin })).toBeInstanceOf(WebSocket);
   expect(await connect("/any", [], { origin: "https://elsewhere.example" })).toBe(403);
   expect(await connect("/none")).toBe(404);
+});
+
+it("a refused connection is closed although the client leaves its side open", async () => {
+  const { port } = new URL(url);
+  const client = net.connect({ port: Number(port), host: "127.0.0.1", allowHalfOpen: true });
+  const [peer] = await once(server, "connection");
+  client.write("GET /none HTTP/1.1\r\nHost: box\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+  client.resume();
+  await once(client, "end");
+  await vi.waitFor(() => expect(peer.destroyed).toBe(true));
+  client.destroy();
 });
 
 it("the token comes in the header, or as a subprotocol", async () => {

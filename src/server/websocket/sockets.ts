@@ -131,5 +131,7 @@ function refuse(socket: Duplex, request: IncomingMessage, error: unknown): void 
   const body = Buffer.from(answer.body);
   const headers = Object.entries({ ...answer.headers, "content-length": body.length, connection: "close" });
   const head = [`HTTP/1.1 ${answer.status} Refused`, ...headers.map(([name, value]) => `${name}: ${value}`)];
+  // Node no longer watches a connection that asked for an upgrade: a client that left its side open would keep it.
+  socket.once("finish", () => socket.destroy());
   socket.end(Buffer.concat([Buffer.from(`${head.join("\r\n")}\r\n\r\n`), body]));
 }
