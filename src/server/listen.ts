@@ -203,8 +203,15 @@ async function listenCleartext(options: ListenOptions, handler: NodeHandler): Pr
   Object.assign(http1, http1Limits(options));
   http1.on("timeout", connections.quiet);
   http1.on("upgrade", (request, socket, head) => {
-    connections.left(request.socket);
-    options.upgrade(request, socket, head);
+    if (asksForWebSocket(request)) {
+      connections.left(request.socket);
+      options.upgrade(request, socket, head);
+    } else {
+      // Node has left HTTP on this connection: it begins again with the same request.
+      socket.removeAllListeners("timeout");
+      socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
+      http1.emit("connection", socket);
+    }
   });
   const http2Server = http2.createServer(HTTP2_OPTIONS, handler);
   http2Server.on("session", (session) => connections.began(session, options));
@@ -238,6 +245,30 @@ async function listenCleartext(options: ListenOptions, handler: NodeHandler): Pr
     },
   };
 }
+
+const asksForWebSocket = ({ headers }: IncomingMessage) => /\bwebsocket\b/i.test(headers.upgrade ?? "");
+
+/**
+ * Some clients offer HTTP/2 with a request of HTTP/1.1 (h2c: Java's HttpClient, `curl --http2`). A server may ignore the
+ * offer (RFC 9110 §7.8).
+ */
+function headWithoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buffer {
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!;
+    const isOffer = /^(upgrade|http2-settings)$/i.test(name);
+    const value = /^connection$/i.test(name) ? withoutOffer(rawHeaders[i + 1]!) : rawHeaders[i + 1]!;
+    if (!isOffer) lines.push(`${name}: ${value}`);
+  }
+  return Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
+}
+
+/** `Upgrade, HTTP2-Settings, close` is `close`. */
+const withoutOffer = (connection: string): string =>
+  connection
+    .split(",")
+    .filter((option) => !/^\s*(upgrade|http2-settings)\s*$/i.test(option))
+    .join(",");
 
 /** A server that never listened reports an error from `close`, but stops its timers first. */
 function stopChecking(server: http.Server): void {

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import tls from "node:tls";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { listen } from "../../src/server/listen.js";
 import { writeCertificate } from "./certificate.js";
 
@@ -34,6 +34,37 @@ test("a client whose request is complete may wait for a response longer than the
   } finally {
     await port.close();
   }
+});
+
+test("a request that also offers HTTP/2 is answered as if it did not, with its body, more than once on a connection", async () => {
+  const seen: Record<string, unknown>[] = [];
+  const port = await listen({
+    ...patient,
+    handler: async (request, response) => {
+      let body = "";
+      for await (const chunk of request) body += chunk;
+      seen.push({ url: request.url, upgrade: request.headers.upgrade, connection: request.headers.connection, body });
+      response.end("answered");
+    },
+    upgrade: (_, socket) => socket.destroy(),
+  });
+  const socket = net.connect(port.port, "127.0.0.1");
+  let text = "";
+  socket.on("data", (chunk) => {
+    text += chunk;
+  });
+  const offer = "Host: box\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n";
+  for (let n = 1; n <= 12; n++) {
+    socket.write(`POST /${n} HTTP/1.1\r\n${offer}Content-Length: 5\r\n\r\nhe`);
+    socket.write("llo");
+    await vi.waitFor(() => expect(text.match(/answered/g)).toHaveLength(n));
+  }
+  socket.write(`GET /last HTTP/1.1\r\n${offer.replace("Upgrade,", "close, Upgrade,")}\r\n`);
+  await once(socket, "close");
+  expect(seen).toHaveLength(13);
+  expect(seen[11]).toEqual({ url: "/12", upgrade: undefined, connection: "", body: "hello" });
+  expect(seen[12]).toEqual({ url: "/last", upgrade: undefined, connection: "close", body: "" });
+  await port.close();
 });
 
 test("three bytes that may be the beginning of HTTP/2 keep a connection no longer than no bytes", async () => {
