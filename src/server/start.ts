@@ -227,8 +227,15 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
         clearInterval(expiry);
         clearInterval(looking);
         opened.splice(-2); // The lines and the service itself; the outcome of the service is returned.
+        let timer: NodeJS.Timeout | undefined;
+        const late = new Promise<void>((resolve) => {
+          timer = setTimeout(resolve, config.limits.stopSeconds * 1000);
+        });
         const callsOver = switchboard.stop();
         const clean = await service.stop();
+        // The results of the last calls are still on their way to webhooks.
+        await Promise.race([callsOver, late]);
+        clearTimeout(timer);
         switchboard.destroy();
         await callsOver;
         await closeAll();

@@ -50,6 +50,7 @@ export class Call {
   readonly #requests: LiveMessages;
   readonly #ended = new AbortController();
   #phase: "waiting" | "open" | "over" = "waiting";
+  #isClosed = false;
   #format: CallFormat | null = null;
   #running: Promise<void> = Promise.resolve();
 
@@ -79,14 +80,16 @@ export class Call {
 
   /** The connection has closed, or never sent anything. Results so far still go to the session and the webhook. */
   hangUp(): void {
+    this.#isClosed = true;
     if (this.#phase === "waiting") this.#phase = "over";
     this.#requests.end();
     void this.#running.then(this.onOver);
   }
 
-  /** Resolves when the call has ended completely. */
-  get whenOver(): Promise<void> {
-    return this.#running;
+  /** The box stops: leaves the call after its result, even if the line is set to stay. */
+  async leaveWhenOver(): Promise<void> {
+    await this.#running;
+    this.#leave();
   }
 
   #take(event: CallEvent): void {
@@ -126,9 +129,19 @@ export class Call {
       await exchange.stopEngagement({ context });
     }
     this.#phase = "over";
-    if (line.onResult === "stay") return;
+    if (line.onResult === "leave") this.#leave();
+  }
+
+  #leave(): void {
+    if (this.#isClosed) return;
+    this.#phase = "over";
     for (const frame of this.session.leave()) this.socket.send(frame);
-    this.socket.close(false);
+    this.#close(false);
+  }
+
+  #close(isBusy: boolean): void {
+    this.#isClosed = true;
+    this.socket.close(isBusy);
   }
 
   async #openSession(fields: CallFields): Promise<SessionContext> {
@@ -228,7 +241,7 @@ export class Call {
     this.#ended.abort(error);
     this.#requests.end();
     for (const frame of this.session.refuse(error)) this.socket.send(frame);
-    this.socket.close(error.code === StatusCode.BUSY);
+    this.#close(error.code === StatusCode.BUSY);
   }
 }
 

@@ -86,10 +86,11 @@ export class Switchboard {
   /** Ports of the lines that have their own, by name. */
   readonly ports = new Map<string, number>();
 
-  /** Takes no new calls; resolves when the current ones have ended. */
+  /** Takes no new calls; resolves when the current ones have ended and their results are delivered. */
   async stop(): Promise<void> {
     for (const server of this.#servers) server.close();
-    await Promise.all([...this.#calls].map((call) => call.whenOver));
+    await Promise.all([...this.#calls].map((call) => call.leaveWhenOver()));
+    await Promise.all(this.#webhooks.map((webhook) => webhook.delivered()));
   }
 
   destroy(): void {

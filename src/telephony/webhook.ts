@@ -18,7 +18,7 @@ export function signatureOf(secret: string, seconds: number, body: string): stri
 }
 
 export class Webhook {
-  #waiting = 0;
+  readonly #waiting = new Set<Promise<void>>();
   readonly #stopped = new AbortController();
 
   constructor(
@@ -31,17 +31,20 @@ export class Webhook {
   send(call: Readonly<Record<string, string>>, message: LineMessage): void {
     const { webhook, name } = this.line;
     if (!webhook || (message.type !== "result" && !webhook.everything)) return;
-    if (this.#waiting >= MOST_WAITING) {
+    if (this.#waiting.size >= MOST_WAITING) {
       this.log.warn("a webhook was dropped: too many are waiting", { line: name });
       return;
     }
-    this.#waiting++;
     const body = JSON.stringify({ line: name, call, ...message });
-    this.#deliver(body)
+    const delivery = this.#deliver(body)
       .catch((error: unknown) => this.log.warn("a webhook was not delivered", { line: name, reason: String(error) }))
-      .finally(() => {
-        this.#waiting--;
-      });
+      .finally(() => this.#waiting.delete(delivery));
+    this.#waiting.add(delivery);
+  }
+
+  /** Resolves when everything sent so far has been delivered or given up. */
+  async delivered(): Promise<void> {
+    await Promise.all(this.#waiting);
   }
 
   /** Stops all retries. */
@@ -79,11 +82,13 @@ class Refused extends Error {}
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    const stop = () => {
+    const end = () => {
       clearTimeout(timer);
+      signal.removeEventListener("abort", end);
       resolve();
     };
-    signal.addEventListener("abort", stop, { once: true });
+    const timer = setTimeout(end, milliseconds);
+    signal.addEventListener("abort", end);
+    if (signal.aborted) end();
   });
 }
