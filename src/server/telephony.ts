@@ -84,14 +84,15 @@ export function routeLines(service: Service, { switchboard }: Telephony): void {
 
 function exchangeOf(line: Line, processor: VoiceprintsProcessor, dispatcher: () => Dispatcher): Exchange {
   const caller = { id: `line:${line.name}`, mayTouch: (scope: string) => scope === line.scope };
-  const { startEngagement, startSession, stopEngagement, getGkVoiceprintProfileId, createVoiceprintProfile } =
-    processor;
+  const { startEngagement, startSession, stopEngagement } = processor;
+  const { getGkVoiceprintProfileId, createVoiceprintProfile, listVoiceprintProfiles } = processor;
   return {
     startEngagement,
     startSession,
     stopEngagement,
     getGkVoiceprintProfileId,
     createVoiceprintProfile,
+    listVoiceprintProfiles,
     listen: (requests, ended) =>
       dispatcher().live(
         LISTEN,

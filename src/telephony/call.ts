@@ -4,10 +4,12 @@
  */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
+  ConsentState,
   type ContextSchema,
   type ListenPartySchema,
   type ListenRequest,
   ListenRequestSchema,
+  OwnerType,
   SessionType,
   StatusCode,
   StatusError,
@@ -45,6 +47,7 @@ export interface CallParts {
 const WAITING_MESSAGES = 256;
 
 type Party = MessageInitShape<typeof ListenPartySchema>;
+type ProfileId = { value: string };
 
 export class Call {
   readonly #requests: LiveMessages;
@@ -175,8 +178,8 @@ export class Call {
     const separated = agentProfile || agent === "" ? { channelSelector: { voiceSeparation } } : {};
     const selected = channels === 2 ? channel(line.callerChannel) : isShared ? separated : {};
     const task = profile || line.watchlist || line.syntheticSpeech || line.playback ? this.#check(profile) : null;
-    const mayEnroll = !profile && person !== "" && line.unknownCaller === "enroll" && !isShared;
-    const enrollment = mayEnroll ? await this.#enrollment(context, person) : null;
+    const mayEnroll = person !== "" && line.unknownCaller === "enroll" && !isShared;
+    const enrollment = mayEnroll ? await this.#enrollment(context, person, profile) : null;
     const caller = enrollment ?? task;
     return [
       ...(caller ? [{ name: "caller", ...selected, task: caller }] : []),
@@ -192,7 +195,7 @@ export class Call {
     ];
   }
 
-  #check(profile: { readonly value: string } | null): Party["task"] {
+  #check(profile: ProfileId | null): Party["task"] {
     const { watchlist, syntheticSpeech, playback } = this.parts.line;
     if (profile && !watchlist && !syntheticSpeech && !playback)
       return { case: "verify", value: { gkVoiceprintProfileId: profile } };
@@ -207,13 +210,37 @@ export class Call {
     };
   }
 
-  async #enrollment(context: SessionContext, person: string): Promise<Party["task"]> {
-    const owner = { case: "personId", value: person } as const;
-    const { gkVoiceprintProfileId } = await this.parts.exchange.createVoiceprintProfile({ context, owner });
-    return { case: "enroll", value: { gkVoiceprintProfileId: { value: gkVoiceprintProfileId!.value } } };
+  /** `null` if the caller has a print. One that was never trained was left by a call that ended too early. */
+  async #enrollment(context: SessionContext, person: string, known: ProfileId | null): Promise<Party["task"] | null> {
+    if (known && !(await this.#isUnfinished(context, person, known))) return null;
+    const profile = known ?? (await this.#newProfile(context, person));
+    return { case: "enroll", value: { gkVoiceprintProfileId: profile } };
   }
 
-  async #profileOf(context: SessionContext, person: string): Promise<{ value: string } | null> {
+  async #isUnfinished(context: SessionContext, person: string, { value }: ProfileId): Promise<boolean> {
+    const wanted = { context, ownerType: OwnerType.PERSON, ownerId: person, pageSize: 500 };
+    const { profiles } = await this.parts.exchange.listVoiceprintProfiles(wanted);
+    const found = profiles.find(({ gkVoiceprintProfileId }) => gkVoiceprintProfileId?.value === value);
+    return found?.printVersion === 0 && found.consent?.state !== ConsentState.WITHDRAWN;
+  }
+
+  async #newProfile(context: SessionContext, person: string): Promise<ProfileId> {
+    const owner = { case: "personId", value: person } as const;
+    try {
+      const { gkVoiceprintProfileId } = await this.parts.exchange.createVoiceprintProfile({ context, owner });
+      return { value: gkVoiceprintProfileId!.value };
+    } catch (error) {
+      // Another call of the same person was faster.
+      const profile =
+        error instanceof StatusError && error.code === StatusCode.ALREADY_EXISTS
+          ? await this.#profileOf(context, person)
+          : null;
+      if (!profile) throw error;
+      return profile;
+    }
+  }
+
+  async #profileOf(context: SessionContext, person: string): Promise<ProfileId | null> {
     const owner = { case: "personId", value: person } as const;
     const { gkVoiceprintProfileId } = await this.parts.exchange.getGkVoiceprintProfileId({ context, owner });
     return gkVoiceprintProfileId ? { value: gkVoiceprintProfileId.value } : null;

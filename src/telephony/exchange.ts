@@ -5,7 +5,12 @@ import type { Operations } from "../contract/operations.js";
 export interface Exchange
   extends Pick<
     Operations,
-    "startEngagement" | "startSession" | "stopEngagement" | "getGkVoiceprintProfileId" | "createVoiceprintProfile"
+    | "startEngagement"
+    | "startSession"
+    | "stopEngagement"
+    | "getGkVoiceprintProfileId"
+    | "createVoiceprintProfile"
+    | "listVoiceprintProfiles"
   > {
   /** Aborting `ended` ends the call. */
   listen(requests: AsyncIterable<ListenRequest>, ended: AbortController): AsyncIterable<ListenResponse>;

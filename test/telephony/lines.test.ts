@@ -281,7 +281,8 @@ describe("WebSocket lines", () => {
     expect(ran.json.messages[0]).toMatchObject({ type: "json", data: { type: "checkpoint", decision: "NO_MATCH" } });
   });
 
-  it("FreeSWITCH: a caller without a print is enrolled during the call", async () => {
+  /** Enough for a print: four stretches with pauses. */
+  const monologue = (value: number) => {
     const speech = new Float32Array(20 * rateHz);
     for (const [at, length] of [
       [0, 3],
@@ -289,11 +290,29 @@ describe("WebSocket lines", () => {
       [8, 3],
       [12, 7],
     ] as const)
-      speech.fill(mulaw[code]!, at * rateHz, (at + length) * rateHz);
+      speech.fill(value, at * rateHz, (at + length) * rateHz);
+    return bytesOf(speech);
+  };
+
+  it("FreeSWITCH: a caller without a print is enrolled during the call", async () => {
     const socket = await socketTo("enrolling", { authorization: basicHeader }, "?from=%2B4931&uuid=fs1");
-    for (const piece of pieces(bytesOf(speech), 3200)) socket.send(piece);
+    for (const piece of pieces(monologue(mulaw[code]!), 3200)) socket.send(piece);
     expect(await told("enrolling", "fs1")).toMatchObject({ enrollStatus: "TRAIN_SUGGESTED" });
     socket.close();
+  });
+
+  it("FreeSWITCH: a caller who hung up too early, or calls twice at the same moment, is enrolled all the same", async () => {
+    const call = async (uuid: string, bytes: Uint8Array) => {
+      const socket = await socketTo("enrolling", { authorization: basicHeader }, `?from=%2B4932&uuid=${uuid}`);
+      for (const piece of pieces(bytes, 3200)) socket.send(piece);
+      socket.close();
+      return told("enrolling", uuid);
+    };
+    const short = bytesOf(samples(0.5));
+    for (const first of await Promise.all(["early1", "early2"].map((uuid) => call(uuid, short))))
+      expect(first).toMatchObject({ enrollStatus: "TRAIN_NOT_POSSIBLE" });
+    expect(await call("again", monologue(mulaw[code]!))).toMatchObject({ enrollStatus: "TRAIN_SUGGESTED" });
+    expect(await call("known", bytesOf(samples(4)))).toMatchObject({ decision: "AUTHENTIC" });
   });
 
   it("Asterisk's channel: the box hangs up after the decision", async () => {
