@@ -1,8 +1,8 @@
 /** After consent is withdrawn, no operation compares or changes the print until it is given again. */
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { ConsentState, Decision, DecisionReason, VoiceprintProfileStatus } from "../../src/contract/index.js";
-import { take } from "./fixture-engine.js";
-import { list, openWorld, refusal, type World } from "./world.js";
+import { rateHz, take } from "./fixture-engine.js";
+import { list, openWorld, pcm16, refusal, type World } from "./world.js";
 
 let world: World;
 let alice: { value: string };
@@ -80,6 +80,37 @@ test("once withdrawn, nothing is enrolled or trained, and a print does not grow"
   // Erasing is still allowed.
   await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: alice });
   expect(await refusal(set(alice, ConsentState.GIVEN))).toMatchObject({ code: "NOT_FOUND" });
+});
+
+test("nothing is stored of a live call that enrolls: consent was withdrawn before, or the person is erased meanwhile", async () => {
+  const { processor, context, store } = world;
+  const kept = [vi.spyOn(store.media, "add"), vi.spyOn(store.processed, "add")];
+  const enrollment = (profile: { value: string }) => ({
+    content: {
+      case: "start" as const,
+      value: {
+        context,
+        encoding: "pcm16",
+        rate: rateHz,
+        channels: 1,
+        parties: [{ name: "caller", task: { case: "enroll" as const, value: { gkVoiceprintProfileId: profile } } }],
+      },
+    },
+  });
+  const called = async (profile: { value: string }, meanwhile: () => Promise<unknown>) => {
+    const requests = async function* () {
+      yield enrollment(profile);
+      yield { content: { case: "audio" as const, value: pcm16([take(1, 1)]) } };
+      await meanwhile();
+      yield { content: { case: "audio" as const, value: pcm16([take(1, 4)]) } };
+    };
+    for await (const { event } of processor.listen(requests())) expect(event.case).not.toBe("segment");
+  };
+  await set(alice, ConsentState.WITHDRAWN);
+  expect(await refusal(called(alice, async () => {}))).toMatchObject(withdrawn);
+  const erased = called(bob, () => processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: bob }));
+  expect(await refusal(erased)).toMatchObject({ code: "NOT_FOUND" });
+  for (const add of kept) expect(add).not.toHaveBeenCalled();
 });
 
 test("applies only to persons, and must be GIVEN or WITHDRAWN", async () => {

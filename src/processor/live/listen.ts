@@ -17,7 +17,7 @@ import type { Dependencies, OperationOptions } from "../dependencies.js";
 import { invalid } from "../failures.js";
 import { concludeIdentification, identificationTargets } from "../identify.js";
 import { duration, ifKnown, riskResult } from "../messages.js";
-import { findProfile } from "../profiles.js";
+import { findProfileToChange } from "../profiles.js";
 import { concludeVerification } from "../verify.js";
 import { DtmfDetector, isDtmfDigit } from "./dtmf.js";
 import { joinedSamples, LiveAudio, liveFormat } from "./live-audio.js";
@@ -320,7 +320,7 @@ async function openTask(
       }));
     case "enroll": {
       const profileId = task.value.gkVoiceprintProfileId!;
-      await findProfile(deps, scopeId, profileId);
+      await findProfileToChange(deps, scopeId, profileId);
       return new LiveEnrollment(deps, context, { context: start.context!, profileId }, source.rateHz, options, report);
     }
     default:

@@ -137,6 +137,8 @@ export class LiveEnrollment implements LiveTask {
     const { deps, context } = this;
     const { scopeId, session, set } = context;
     await assertStillRunning(deps, session);
+    // Nothing is stored of a person who was erased or withdrew consent during the call.
+    await findProfileToChange(deps, scopeId, this.request.profileId);
     const media: MediaSegment = {
       id: deps.ids.next(),
       scopeId,
