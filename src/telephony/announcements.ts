@@ -13,6 +13,8 @@ export class Announcements<T> {
   /** False if too many are waiting. */
   add(id: string, value: T): boolean {
     this.#forget();
+    // An id that is announced again moves to the end: the order is that of expiry.
+    this.#open.delete(id);
     if (this.#open.size >= MOST_ANNOUNCED) return false;
     this.#open.set(id, { value, until: this.now() + this.seconds });
     return true;
