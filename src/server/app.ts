@@ -2,7 +2,7 @@ import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { StatusCode } from "../contract/index.js";
 import type { PeerAddress } from "../token/peer-address.js";
-import { asStatusError, type Dispatcher, stackOf } from "./dispatch.js";
+import { asStatusError, type Dispatcher, logInternal, stackOf } from "./dispatch.js";
 import type { Guard } from "./guard.js";
 import { withCors } from "./http/cors.js";
 import { localCallersOnly } from "./http/local-callers.js";
@@ -20,6 +20,7 @@ import { createRpcHandler } from "./rpc.js";
 export interface AppParts {
   readonly dispatcher: Dispatcher;
   readonly guard: Guard;
+  readonly log: Log;
   readonly metrics: ServerMetrics;
   readonly metricsAccess: "open" | "token" | "off";
   readonly transcode: Transcoder;
@@ -48,6 +49,11 @@ type Env = { Bindings: Partial<HttpBindings> };
 export function createApp(parts: AppParts): Hono<Env> {
   const { dispatcher, metrics, tokens, transcode } = parts;
   const app = new Hono<Env>();
+  const refused = (error: unknown, c: Context<Env>): Response => {
+    const requestId = requestIdOf(c.req.header("x-request-id"));
+    logInternal(parts.log, error, requestId);
+    return responseOf(errorAnswer(asStatusError(error), requestId));
+  };
   const addressOf = ({ env, req }: Context<Env>) =>
     parts.peerAddress(env?.incoming?.socket?.remoteAddress, req.header("x-forwarded-for"));
 
@@ -109,9 +115,6 @@ export function createApp(parts: AppParts): Hono<Env> {
   app.onError(refused);
   return app;
 }
-
-const refused = (error: unknown, c: Context<Env>): Response =>
-  responseOf(errorAnswer(asStatusError(error), requestIdOf(c.req.header("x-request-id"))));
 
 /**
  * Tries gRPC, gRPC-Web and Connect first, then the contract's HTTP bindings, then the app. The app has the bindings

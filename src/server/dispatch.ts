@@ -381,6 +381,12 @@ export function asStatusError(error: unknown): StatusError {
   return unforeseen(error);
 }
 
+/** The answer to an internal error refers to the log by request id, so the log must have it. */
+export function logInternal(log: Log, error: unknown, requestId: string): void {
+  if (asStatusError(error).code === StatusCode.INTERNAL_ERROR)
+    log.error("a request failed", { requestId, stack: stackOf(error) });
+}
+
 const unforeseen = (error: unknown) =>
   new Refusal(StatusCode.INTERNAL_ERROR, "internal error; search the log for the request id", { cause: error });
 

@@ -1,13 +1,13 @@
 /** Connects telephone lines to a box: their calls use the same operations as all other calls, on behalf of the line. */
 import type { DescMethod } from "@bufbuild/protobuf";
-import { LiveProcessor, StatusCode, type StatusError } from "../contract/index.js";
+import { LiveProcessor, StatusCode } from "../contract/index.js";
 import type { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
 import type { Exchange } from "../telephony/exchange.js";
 import type { Line } from "../telephony/line.js";
 import { fieldsOf, jsonOf } from "../telephony/port.js";
 import { Switchboard } from "../telephony/switchboard.js";
 import type { ServerConfig } from "./config.js";
-import { asStatusError, type Dispatcher } from "./dispatch.js";
+import { asStatusError, type Dispatcher, logInternal } from "./dispatch.js";
 import type { Guard } from "./guard.js";
 import { errorAnswer, requestIdOf } from "./http/transcoder.js";
 import { requestOf, responseOf } from "./http/web-request.js";
@@ -55,7 +55,11 @@ export function createTelephony(
         const fields = fieldsIn(await requestOf(request, address).bytes(LONGEST_ANNOUNCEMENT));
         return Response.json(await line.announce(fields));
       };
-      return answer().catch((error: unknown) => refused(asStatusError(error), request));
+      return answer().catch((error: unknown) => {
+        const requestId = requestIdOf(request.headers.get("x-request-id") ?? undefined);
+        logInternal(parts.log, error, requestId);
+        return responseOf(errorAnswer(asStatusError(error), requestId));
+      });
     },
   };
 }
@@ -69,9 +73,6 @@ function fieldsIn(body: Uint8Array): Record<string, string> {
     throw badRequest("the body must be a JSON object with the fields of the call, such as from and to");
   }
 }
-
-const refused = (error: StatusError, request: Request): Response =>
-  responseOf(errorAnswer(error, requestIdOf(request.headers.get("x-request-id") ?? undefined)));
 
 /** Each WebSocket line gets a path on the box's port. */
 export function routeLines(service: Service, { switchboard }: Telephony): void {

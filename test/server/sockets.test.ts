@@ -26,13 +26,14 @@ beforeEach(() => {
   closed = null;
 });
 
+const logged: { readonly requestId: string; readonly stack: string }[] = [];
 let server: Server;
 let sockets: Sockets;
 let url: string;
 beforeAll(async () => {
   server = createServer();
   sockets = new Sockets({
-    log: jsonLog("silent"),
+    log: jsonLog("error", (line) => logged.push(JSON.parse(line))),
     messageBytes: 100_000,
     addressOf: () => "peer",
     origins: [listed],
@@ -58,6 +59,11 @@ beforeAll(async () => {
   };
   sockets.route("/live", liveSocketRoute(dispatcher, guard));
   sockets.route("/any", { open: async () => () => {} });
+  sockets.route("/broken", {
+    async open() {
+      throw new Error("no connection to the issuer");
+    },
+  });
   server.on("upgrade", sockets.upgrade);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -99,6 +105,12 @@ it("pages of this box and of listed origins may connect, others may not, nor any
   for (const origin of [own, listed]) expect(await connect("/any", [], { origin })).toBeInstanceOf(WebSocket);
   expect(await connect("/any", [], { origin: "https://elsewhere.example" })).toBe(403);
   expect(await connect("/none")).toBe(404);
+});
+
+it("an internal error is in the log, under the request id of the answer", async () => {
+  const requestId = "01900000-0000-7000-8000-000000000001";
+  expect(await connect("/broken", [], { "x-request-id": requestId })).toBe(500);
+  expect(logged).toMatchObject([{ requestId, stack: expect.stringContaining("no connection to the issuer") }]);
 });
 
 it("a refused connection is closed although the client leaves its side open", async () => {

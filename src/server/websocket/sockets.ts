@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { StatusCode } from "../../contract/index.js";
-import { asStatusError } from "../dispatch.js";
+import { asStatusError, logInternal } from "../dispatch.js";
 import { errorAnswer, requestIdOf } from "../http/transcoder.js";
 import type { UpgradeHandler } from "../listen.js";
 import type { Log } from "../log.js";
@@ -62,7 +62,11 @@ export class Sockets {
 
   readonly upgrade: UpgradeHandler = (request, socket, head) => {
     endOnError(socket);
-    this.#upgrade(request, socket, head).catch((error: unknown) => refuse(socket, request, error));
+    this.#upgrade(request, socket, head).catch((error: unknown) => {
+      const requestId = requestIdOf(one(request.headers["x-request-id"]));
+      logInternal(this.parts.log, error, requestId);
+      refuse(socket, error, requestId);
+    });
   };
 
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -125,9 +129,9 @@ function pathOf(request: IncomingMessage): string {
 const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
 
 /** Before the upgrade, a refusal is an HTTP response. */
-function refuse(socket: Duplex, request: IncomingMessage, error: unknown): void {
+function refuse(socket: Duplex, error: unknown, requestId: string): void {
   if (socket.destroyed) return;
-  const answer = errorAnswer(asStatusError(error), requestIdOf(one(request.headers["x-request-id"])));
+  const answer = errorAnswer(asStatusError(error), requestId);
   const body = Buffer.from(answer.body);
   const headers = Object.entries({ ...answer.headers, "content-length": body.length, connection: "close" });
   const head = [`HTTP/1.1 ${answer.status} Refused`, ...headers.map(([name, value]) => `${name}: ${value}`)];
