@@ -77,8 +77,10 @@ describe.skipIf(python === undefined)(
       try {
         const [line] = (await once(box.stdout, "data")) as [Buffer];
         const { url, application } = JSON.parse(String(line));
-        const { stdout } = await run("drive_box.py", url, application.clientId, application.clientSecret, voices);
-        expect(stdout).toBe("ok\n");
+        for (const script of ["drive_box.py", "erased_meanwhile.py"]) {
+          const { stdout } = await run(script, url, application.clientId, application.clientSecret, voices);
+          expect(stdout).toBe("ok\n");
+        }
       } finally {
         box.kill();
         await once(box, "exit");

@@ -216,16 +216,20 @@ class Voiceprints:
     ) -> Identification:
         """Which of these persons is it, if any? Without names: of all that are enrolled."""
         recording = recording_of(audio, rate, encoding)
-        names = self._profiles("person", persons, tag)
-        with self._session() as context:
-            request = c.IdentifyRequest(
-                context=context,
-                gk_media_segment_id=self._upload(context, recording),
-                gk_voiceprint_profile_ids=_ids(names),
-                channel_selector=_channel(channel),
-                ignore_checkpoints=ignore_checkpoints,
-            )
-            result = _present(self.operations.identify(request).result)
+
+        def identified() -> tuple[dict[str, str], c.IdentifyResult]:
+            names = self._profiles("person", persons, tag)
+            with self._session() as context:
+                request = c.IdentifyRequest(
+                    context=context,
+                    gk_media_segment_id=self._upload(context, recording),
+                    gk_voiceprint_profile_ids=_ids(names),
+                    channel_selector=_channel(channel),
+                    ignore_checkpoints=ignore_checkpoints,
+                )
+                return names, _present(self.operations.identify(request).result)
+
+        names, result = _unless_erased(persons is None, identified)
         candidates = tuple(
             Candidate(**_comparison(one.authentication_score), name=names[_id(one.gk_voiceprint_profile_id)])
             for one in result.voiceprint_results
@@ -260,23 +264,27 @@ class Voiceprints:
     ) -> Analysis:
         """Several checks at once, or, with none asked for, what the audio is like. `fraudsters=True`: all that are enrolled."""
         recording = recording_of(audio, rate, encoding)
-        names = self._profiles("person", persons, tag) if persons else {}
-        if fraudsters is True or fraudsters:
-            watched = self._profiles("fraudster", None if fraudsters is True else fraudsters, tag)
-            if not watched:
-                raise StatusError(c.StatusCode.NOT_FOUND, "no fraudster is enrolled to be watched for")
-            names = names | watched
-        with self._session() as context:
-            request = c.AnalyzeAudioRequest(
-                context=context,
-                gk_media_segment_id=self._upload(context, recording),
-                gk_voiceprint_profile_ids=_ids(names) if names else None,
-                channel_selector=_channel(channel),
-                ignore_checkpoints=ignore_checkpoints,
-                syntheticSpeechDetectionParameters=c.SyntheticSpeechDetectionParameters() if synthetic else None,
-                channelPlaybackDetectionParameters=c.ChannelPlaybackDetectionParameters() if playback else None,
-            )
-            result = _present(self.operations.analyze_audio(request).result)
+
+        def analyzed() -> tuple[dict[str, str], c.AnalyzeAudioResult]:
+            names = self._profiles("person", persons, tag) if persons else {}
+            if fraudsters is True or fraudsters:
+                watched = self._profiles("fraudster", None if fraudsters is True else fraudsters, tag)
+                if not watched:
+                    raise StatusError(c.StatusCode.NOT_FOUND, "no fraudster is enrolled to be watched for")
+                names = names | watched
+            with self._session() as context:
+                request = c.AnalyzeAudioRequest(
+                    context=context,
+                    gk_media_segment_id=self._upload(context, recording),
+                    gk_voiceprint_profile_ids=_ids(names) if names else None,
+                    channel_selector=_channel(channel),
+                    ignore_checkpoints=ignore_checkpoints,
+                    syntheticSpeechDetectionParameters=c.SyntheticSpeechDetectionParameters() if synthetic else None,
+                    channelPlaybackDetectionParameters=c.ChannelPlaybackDetectionParameters() if playback else None,
+                )
+                return names, _present(self.operations.analyze_audio(request).result)
+
+        names, result = _unless_erased(fraudsters is True, analyzed)
         person, fraudster = result.authentication_result, result.fraud_detection_result
         is_fraud = fraudster is not None and fraudster.decision == c.Decision.FRAUD
         own = None if is_fraud or person is None else person.authentication_score
@@ -482,12 +490,19 @@ class Voiceprints:
     def _erase(self, kind: Kind, name: str, tag: str | None) -> bool:
         _check_name(name)
         ids = [_id(one.gk_voiceprint_profile_id) for one in self._listed(kind, name) if tag in (None, one.profile_tag)]
+        erased = False
         for id in ids:
             request = c.DeleteVoiceprintProfileRequest(
                 context=self._scope_only(), gk_voiceprint_profile_id=c.UniqueId(value=id)
             )
-            self.operations.delete_voiceprint_profile(request)
-        return len(ids) > 0
+            try:
+                self.operations.delete_voiceprint_profile(request)
+                erased = True
+            except StatusError as error:
+                # Somebody else erased it at the same moment; the others must not stay.
+                if error.code != c.StatusCode.NOT_FOUND:
+                    raise
+        return erased
 
     def _scope_only(self) -> c.Context:
         return c.Context(gk_scope_id=self._scope)
@@ -496,6 +511,21 @@ class Voiceprints:
 def _check_name(name: str) -> None:
     if not isinstance(name, str) or name == "":
         raise ValueError(f"a name must be a text that is not empty, got {name!r}")
+
+
+def _unless_erased(everybody: bool, work: Callable[[], T]) -> T:
+    """Where everybody is compared, somebody may be erased in the meantime: then again, without them. Somebody who was named must be there."""
+    tries_left = 8
+    while True:
+        try:
+            return work()
+        except StatusError as error:
+            gone = error.code == c.StatusCode.NOT_FOUND and any(
+                one.field.startswith("gk_voiceprint_profile_ids") for one in error.field_violations
+            )
+            if not everybody or not gone or tries_left == 0:
+                raise
+            tries_left -= 1
 
 
 def _present(part: T | None) -> T:
