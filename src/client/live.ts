@@ -42,6 +42,8 @@ const PROTOCOL = "vivavoce.live.v1";
 const TRY_AGAIN_LATER = 1013;
 const NORMAL = 1000;
 const FIRST_PAUSE_MS = 500;
+/** The characters of a subprotocol (RFC 9110 §5.6.2); those of a JWT are among them. */
+const IN_SUBPROTOCOL = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /** A live call that checks or enrolls somebody. It reconnects after a short network failure. */
 export class LiveCall {
@@ -103,13 +105,10 @@ export class LiveCall {
   async #connect(): Promise<void> {
     const { url, token } = this.options;
     const Socket = this.options.WebSocket ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
+    const unfit = (message: string, cause?: unknown) =>
+      this.#fail(new StatusError({ statusCode: StatusCode.BAD_REQUEST, message }, { cause }));
     if (!Socket)
-      return this.#fail(
-        new StatusError({
-          statusCode: StatusCode.BAD_REQUEST,
-          message: "this runtime has no WebSocket; install the package ws and pass its WebSocket as an option",
-        }),
-      );
+      return unfit("this runtime has no WebSocket; install the package ws and pass its WebSocket as an option");
     let bearer: string | null | undefined;
     try {
       bearer = typeof token === "function" ? await token() : token;
@@ -118,10 +117,20 @@ export class LiveCall {
     }
     if (this.#isOver) return;
     const address = `${url.replace(/\/+$/, "").replace(/^http/, "ws")}/v1/live`;
-    const socket = new Socket(address, [PROTOCOL, ...(bearer ? [`bearer.${bearer}`] : [])]);
+    // Checked here because a browser would repeat the token in its error.
+    if (bearer && !IN_SUBPROTOCOL.test(bearer))
+      return unfit("the token has characters that a WebSocket cannot send, such as / or =");
+    let socket: LiveSocket;
+    try {
+      socket = new Socket(address, [PROTOCOL, ...(bearer ? [`bearer.${bearer}`] : [])]);
+    } catch (error) {
+      return unfit(`cannot connect to ${address}: ${error instanceof Error ? error.message : String(error)}`, error);
+    }
     socket.binaryType = "arraybuffer";
     let refusal: StatusError | null = null;
     socket.onopen = () => {
+      // Closed while it was connecting.
+      if (this.#isOver) return socket.close();
       for (const message of this.#sent) socket.send(message);
       this.#socket = socket;
     };

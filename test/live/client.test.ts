@@ -1,6 +1,6 @@
 /** The client's live calls: events as they happen, clear errors, and reconnecting after a lost connection with the same result. */
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { LiveCall, type WebSocketClass } from "../../src/client/index.js";
 import { Decision, type ListenResponse } from "../../src/contract/index.js";
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(stopLiveBoxes);
 
-async function called(url: string, encoding = "pcm16", beforeAudio = async () => {}) {
+async function called(url: string, encoding = "pcm16", beforeAudio = async () => {}, Socket = WebSocket) {
   const events: ListenResponse[] = [];
   const parties = [{ name: "caller", task: { case: "verify", value: { gkVoiceprintProfileId: ada } } as const }];
   const start = { context: await live.openSession(), encoding, rate: rateHz, parties };
@@ -23,7 +23,7 @@ async function called(url: string, encoding = "pcm16", beforeAudio = async () =>
     url,
     start,
     onEvent: (event) => events.push(event),
-    WebSocket: WebSocket as unknown as WebSocketClass,
+    WebSocket: Socket as unknown as WebSocketClass,
   });
   const [first, ...rest] = pieces(bytesOf(take(200, 4)), 3200);
   call.push(first!);
@@ -87,4 +87,32 @@ it("reports that the box cannot be reached", async () => {
     WebSocket: WebSocket as unknown as WebSocketClass,
   });
   await expect(call.done).rejects.toMatchObject({ message: expect.stringContaining("127.0.0.1:9") });
+});
+
+it.each([
+  ["voice.example.com", undefined, /cannot connect to voice.example.com\/v1\/live/],
+  ["http://127.0.0.1:9", "b3BhcXVl/token==", /the token has characters that a WebSocket cannot send/],
+])("reports an address or a token that cannot be used: %s %s", async (url, token, message) => {
+  const call = new LiveCall({
+    url,
+    ...(token && { token }),
+    start: { encoding: "pcm16", rate: 8000 },
+    onEvent: () => {},
+    WebSocket: WebSocket as unknown as WebSocketClass,
+  });
+  await expect(call.done).rejects.toThrow(message);
+});
+
+it("a call that is closed while it connects leaves no connection behind", async () => {
+  const opened: WebSocket[] = [];
+  class Watched extends WebSocket {
+    constructor(url: string, protocols: string[]) {
+      super(url, protocols);
+      opened.push(this);
+    }
+  }
+  const { call } = await called(live.box.url, "pcm16", async () => {}, Watched);
+  call.close();
+  await expect(call.done).rejects.toMatchObject({ message: expect.stringContaining("closed by this program") });
+  await vi.waitFor(() => expect(opened.map(({ readyState }) => readyState)).toEqual([WebSocket.CLOSED]));
 });
