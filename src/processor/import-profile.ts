@@ -80,8 +80,13 @@ function segmentOf(deps: Dependencies, profile: Profile, segment: ImportedSegmen
   };
 }
 
-const amount = z.number().min(0);
-const decibels = z.number().nullable();
+/** More than any export has, and little enough for every field of an answer: a larger number could be stored, but not sent. */
+const most = 1e9;
+const amount = z.number().min(0).max(most);
+const count = z.number().int().min(0).max(most);
+const decibels = z.number().min(-1000).max(1000).nullable();
+/** In milliseconds, as far as a `Date` goes. */
+const time = z.number().min(0).max(8.64e15);
 const instant = z.iso.datetime();
 
 /** How far the length of a unit vector may be off after conversion to decimals and back. */
@@ -100,7 +105,7 @@ function profileSchema({ dimensions }: ModelInfo) {
     bandwidthHz: amount.nullable(),
   });
   const measures = z.strictObject({
-    rateHz: amount,
+    rateHz: count,
     grossSeconds: amount,
     netSpeechSeconds: amount,
     speechLevelDb: decibels,
@@ -113,14 +118,14 @@ function profileSchema({ dimensions }: ModelInfo) {
     processedAudioId: z.string(),
     sessionId: z.string(),
     mediaSegmentId: z.string(),
-    channel: z.number().int().min(0).nullable(),
-    mediaChannels: z.number().int().min(1),
-    mediaRateHz: amount,
+    channel: count.nullable(),
+    mediaChannels: count.min(1),
+    mediaRateHz: count,
     printType: z.string(),
     source: z.enum(["process-audio", "check"]),
     validity: z.enum(AudioValidity),
     measures,
-    speakers: z.number().int().min(0),
+    speakers: count,
     voiceClass: amount.max(100).nullable(),
     revision: z.string(),
     createdAt: instant,
@@ -135,7 +140,7 @@ function profileSchema({ dimensions }: ModelInfo) {
     owner: z.strictObject({ kind: z.enum(["person", "fraudster"]), externalId: z.string().min(1) }),
     tag: z.string(),
     printType: z.string().nullable(),
-    printVersion: z.number().int().min(1),
+    printVersion: count.min(1),
     status: z.enum(["BASIC_TRAINED", "OPTIMAL_TRAINED"]),
     createdAt: instant,
     template: voice.extend({
@@ -144,7 +149,7 @@ function profileSchema({ dimensions }: ModelInfo) {
       grown: z
         .strictObject({
           enrolled: voice,
-          sessions: z.array(voice.extend({ sessionId: z.string(), at: amount })),
+          sessions: z.array(voice.extend({ sessionId: z.string(), at: time })),
         })
         .optional(),
     }),

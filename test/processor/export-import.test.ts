@@ -158,6 +158,16 @@ test("a modified export is rejected with the name of the field, and creates no p
     [{ template: { ...template!, netSpeechSeconds: null } }, /template\.netSpeechSeconds/],
     [{ template: null }, /not trained/],
     [{ segments: [{ ...segments[0]!, extra: 1 }] }, /segments\.0/],
+    // Numbers that a later answer could not contain.
+    [{ printVersion: 2 ** 40 }, /printVersion/],
+    [{ template: { ...template!, netSpeechSeconds: 1e300 } }, /template\.netSpeechSeconds/],
+    [{ segments: [{ ...segments[0]!, mediaRateHz: 8000.5 }] }, /mediaRateHz/],
+    [{ segments: [{ ...segments[0]!, mediaChannels: 2 ** 40 }] }, /mediaChannels/],
+    [
+      { segments: [{ ...segments[0]!, measures: { ...segments[0]!.measures, netSpeechSeconds: 1e300 } }] },
+      /measures\.netSpeechSeconds/,
+    ],
+    [{ segments: [{ ...segments[0]!, measures: { ...segments[0]!.measures, snrDb: 1e300 } }] }, /measures\.snrDb/],
     [{ version: 7 }, /version 1, got 7/],
     [{ owner: { kind: "robot", externalId: "ada" } }, /owner\.kind/],
     [{ format: undefined }, /not an exported voiceprint/],
