@@ -11,7 +11,7 @@ import type { Dependencies, Implementation } from "./dependencies.js";
 import { exportFormat } from "./export-profile.js";
 import { invalid, refusal } from "./failures.js";
 import { uniqueId } from "./messages.js";
-import { assertName } from "./profiles.js";
+import { assertConsent, assertName } from "./profiles.js";
 
 export const importVoiceprintProfile: Implementation<"importVoiceprintProfile"> = async (deps, request) => {
   const scopeId = await checkOptionalContext(deps, request.context);
@@ -49,9 +49,13 @@ export const importVoiceprintProfile: Implementation<"importVoiceprintProfile"> 
   return { gkVoiceprintProfileId: uniqueId(profile.id), gkOwnerId: uniqueId(profile.owner.id) };
 };
 
-/** Erases a profile without segments, such as one left by an interrupted import; any other profile stays. */
+/**
+ * Erases a profile without segments, such as one left by an interrupted import; any other profile stays. A withdrawal of
+ * consent must not be erased with it.
+ */
 async function eraseEmpty(deps: Dependencies, scopeId: Id, profile: Profile | null): Promise<void> {
   if (!profile || profile.template) return;
+  assertConsent(profile, "owner_id");
   if ((await deps.store.profiles.segments(scopeId, profile.id)).length === 0)
     await deps.store.profiles.erase(scopeId, profile.id);
 }

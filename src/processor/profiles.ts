@@ -16,9 +16,14 @@ export async function findProfile(deps: Dependencies, scopeId: Id, id: UniqueId 
 /** Finds a profile in order to change it, which is not allowed while consent is withdrawn. */
 export async function findProfileToChange(deps: Dependencies, scopeId: Id, id: UniqueId | undefined): Promise<Profile> {
   const profile = await findProfile(deps, scopeId, id);
-  if (mayBeUsed(profile)) return profile;
+  assertConsent(profile, "gk_voiceprint_profile_id");
+  return profile;
+}
+
+export function assertConsent(profile: Profile, field: string): void {
+  if (mayBeUsed(profile)) return;
   const message = "the person has withdrawn consent; the print cannot be changed until consent is given again";
-  throw refusal(StatusCode.PERMISSION_DENIED, "gk_voiceprint_profile_id", "consent_withdrawn", message);
+  throw refusal(StatusCode.PERMISSION_DENIED, field, "consent_withdrawn", message);
 }
 
 export type TrainedProfile = Profile & { readonly template: Template };

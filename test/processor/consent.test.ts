@@ -82,6 +82,20 @@ test("once withdrawn, nothing is enrolled or trained, and a print does not grow"
   expect(await refusal(set(alice, ConsentState.GIVEN))).toMatchObject({ code: "NOT_FOUND" });
 });
 
+test("once withdrawn, an import does not replace the profile, even one without recordings", async () => {
+  const other = await openWorld({ allowExport: true });
+  const exporting = { context: other.context, gkVoiceprintProfileId: await other.trained(3) };
+  const { profile } = await other.processor.exportVoiceprintProfile(exporting);
+  const carol = await world.person("person-3");
+  await set(carol, ConsentState.WITHDRAWN);
+  expect(await refusal(world.processor.importVoiceprintProfile({ context: world.context, profile }))).toMatchObject({
+    code: "PERMISSION_DENIED",
+    fields: ["owner_id consent_withdrawn"],
+  });
+  await set(carol, ConsentState.GIVEN);
+  await world.processor.importVoiceprintProfile({ context: world.context, profile });
+});
+
 test("nothing is stored of a live call that enrolls: consent was withdrawn before, or the person is erased meanwhile", async () => {
   const { processor, context, store } = world;
   const kept = [vi.spyOn(store.media, "add"), vi.spyOn(store.processed, "add")];
