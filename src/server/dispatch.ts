@@ -160,7 +160,7 @@ export class Dispatcher {
     try {
       const caller = await this.#admit(call);
       const requests = new LiveRequests(
-        messages as AsyncIterable<ListenRequest>,
+        fromSender(messages as AsyncIterable<ListenRequest>),
         call.ended,
         this.parts.limits,
         (start) => checkScope(caller, start),
@@ -379,6 +379,22 @@ export function asStatusError(error: unknown): StatusError {
     return new Refusal(StatusCode.DEADLINE_EXCEEDED, "the call took too long", { cause: error });
   }
   return unforeseen(error);
+}
+
+/**
+ * A stream that cannot be read is the sender's fault. An operation that received the transport's error would report it as
+ * ours.
+ */
+function fromSender<T>(messages: AsyncIterable<T>): AsyncIterable<T> {
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = messages[Symbol.asyncIterator]();
+      return {
+        next: () => iterator.next().catch((error: unknown) => Promise.reject(asStatusError(error))),
+        return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
+      };
+    },
+  };
 }
 
 /** The answer to an internal error refers to the log by request id, so the log must have it. */

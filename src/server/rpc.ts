@@ -49,6 +49,9 @@ const COMPRESSIONS = [compressionGzip, compressionBrotli];
 /** The framework's own answers are small JSON objects; anything larger is not one of its errors. */
 const LONGEST_ERROR = 1 << 20;
 
+/** A live call may last hours. A timer with a longer delay would fire at once. */
+const LONGEST_DEADLINE_MS = 2 ** 31 - 1;
+
 export interface RpcParts {
   readonly dispatcher: Dispatcher;
   readonly messageBytes: number;
@@ -62,7 +65,7 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
   const options: ConnectRouterOptions = {
     acceptCompression: COMPRESSIONS,
     readMaxBytes: parts.messageBytes,
-    maxTimeoutMs: 3_600_000,
+    maxTimeoutMs: LONGEST_DEADLINE_MS,
     jsonOptions: { ignoreUnknownFields: false },
   };
   const grpc = grpcHandlers(parts, options);

@@ -1,10 +1,11 @@
 /** Listen, over every transport that carries it, in every encoding and layout. */
 import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
 import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create, toJson } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -285,6 +286,41 @@ describe("other clients", () => {
     await once(call, "end");
     expect(answers.map(({ event }) => event)).toEqual(["progress", "checkpoint", "result"]);
     client.close();
+  });
+
+  it("gRPC: what cannot be read is the sender's fault, and no failure in the log", async () => {
+    const session = connectHttp2(live.box.url);
+    const statusOf = async (message: Uint8Array, headers: Record<string, string> = {}) => {
+      const path = `/${LiveProcessor.typeName}/Listen`;
+      const fixed = { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" };
+      const stream = session.request({ ...fixed, ...headers });
+      stream.end(Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]));
+      stream.resume();
+      // A call that fails at once has its status in the headers.
+      const answered = Promise.race([once(stream, "trailers"), once(stream, "response")]);
+      const [found] = await answered;
+      const [trailers] = found["grpc-status"] === undefined ? await once(stream, "trailers") : [found];
+      return trailers["grpc-status"];
+    };
+    expect(await statusOf(new Uint8Array([0xff, 0xff, 0xff]))).toBe("3");
+    expect(await statusOf(new Uint8Array(), { "grpc-timeout": "soon" })).toBe("3");
+    session.close();
+    expect(live.logged.filter(({ level }) => level === "error")).toEqual([]);
+  });
+
+  it("a deadline that is as long as the longest call, in gRPC and Connect", async () => {
+    const start = { context: await live.openSession(), ...format, parties: [verifyAda()] };
+    const requests = async function* (): AsyncGenerator<Request> {
+      yield { content: { case: "start", value: start } };
+      yield { content: { case: "audio", value: bytesOf(take(100, 4)) } };
+    };
+    const options = { baseUrl: live.box.url, httpVersion: "2" } as const;
+    for (const transport of [createConnectTransport(options), createGrpcTransport({ baseUrl: live.box.url })]) {
+      const responses: ListenResponse[] = [];
+      const client = createClient(LiveProcessor, transport);
+      for await (const response of client.listen(requests(), { timeoutMs: 14_400_000 })) responses.push(response);
+      expect(resultOf(responses)).toMatchObject({ value: { decision: Decision.AUTHENTIC } });
+    }
   });
 
   it("WebSocket: JSON and binary frames; an error is sent before it closes", async () => {
