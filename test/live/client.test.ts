@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(stopLiveBoxes);
 
-async function called(url: string, encoding = "pcm16", beforeAudio = async () => {}, Socket = WebSocket) {
+async function called(url: string, encoding = "pcm16", beforeAudio = async () => {}, Socket: unknown = WebSocket) {
   const events: ListenResponse[] = [];
   const parties = [{ name: "caller", task: { case: "verify", value: { gkVoiceprintProfileId: ada } } as const }];
   const start = { context: await live.openSession(), encoding, rate: rateHz, parties };
@@ -23,7 +23,7 @@ async function called(url: string, encoding = "pcm16", beforeAudio = async () =>
     url,
     start,
     onEvent: (event) => events.push(event),
-    WebSocket: Socket as unknown as WebSocketClass,
+    WebSocket: Socket as WebSocketClass,
   });
   const [first, ...rest] = pieces(bytesOf(take(200, 4)), 3200);
   call.push(first!);
