@@ -134,15 +134,25 @@ function greeting(box: Box, config: ServerConfig, secrets: readonly string[]): s
   return `${[...lines, ...secrets].join("\n")}\n`;
 }
 
+/** What the error of a port that cannot be opened contains. */
+interface Place {
+  readonly port: number;
+  readonly address: string;
+  readonly hostname: string;
+}
+
 function explained(error: unknown, store: string, host: string, port: number): unknown {
   if (error instanceof ConfigError) return error;
   if (error instanceof StoreError && error.code === "locked")
     return new CommandError(`${store} is in use by another process`);
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === "EADDRINUSE")
-    return new CommandError(`port ${port} on ${host} is already in use`, "choose another port with --port");
-  if (code === "EACCES" && port > 0 && port < 1024) return new CommandError(`this user may not listen on port ${port}`);
+  // Telephone lines have ports of their own.
+  const { code, port: taken = port, address, hostname } = error as NodeJS.ErrnoException & Partial<Place>;
+  const where = address ?? hostname ?? host;
+  const hint = taken === port ? "choose another port with --port" : "choose another port for that line in telephony";
+  if (code === "EADDRINUSE") return new CommandError(`port ${taken} on ${where} is already in use`, hint);
+  if (code === "EACCES" && taken > 0 && taken < 1024)
+    return new CommandError(`this user may not listen on port ${taken}`, hint);
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
-    return new CommandError(`${host} is not an address of this machine`);
+    return new CommandError(`${where} is not an address of this machine`);
   return error;
 }

@@ -94,6 +94,7 @@ export class Switchboard {
   }
 
   destroy(): void {
+    for (const server of this.#servers) server.close();
     for (const call of this.#calls) call.hangUp();
     for (const socket of this.#tcp) socket.destroy();
     for (const close of this.#udp) close();

@@ -250,6 +250,18 @@ describe("a box", () => {
     expect(await stop()).toBe(0);
   });
 
+  it("ends if a telephone line's port is taken, and names that port", async () => {
+    const lines = ["one", "two"].map((name) => ({ name, dialect: "audiosocket", scope: "default", port: 29_092 }));
+    const taken = await vivavoce(
+      ...["serve", "--no-auth", "--port", "0", "--store", "memory", "--log-level", "error"],
+      ...["--set", `telephony=${JSON.stringify(lines)}`],
+    );
+    expect(taken.code).toBe(2);
+    expect(taken.err).toMatch(
+      /^error: port 29092 on 127\.0\.0\.1 is already in use\nhint: .*that line in telephony\n$/,
+    );
+  });
+
   it("warns if tokens are off, and refuses that on a public address", async () => {
     await start("--no-auth");
     expect(printed).toMatch(/WARNING: tokens are off/);

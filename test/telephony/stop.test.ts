@@ -1,7 +1,7 @@
 /** A box with telephone lines stops: calls end with a result, which reaches the webhook, and connections close. */
 import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import net, { type AddressInfo } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { WebSocket } from "ws";
@@ -67,4 +67,22 @@ it("a call that is cut short by a stop gets its result, and the webhook hears of
   expect(heard.find(({ call: { callId } }) => callId === "short")).toMatchObject({ type: "result" });
   expect(messages.some((text) => text.includes('"result"'))).toBe(true);
   socket.terminate();
+});
+
+it("a start that fails leaves no line open", async () => {
+  const free = net.createServer().listen(0, "127.0.0.1");
+  await once(free, "listening");
+  const { port } = free.address() as AddressInfo;
+  free.close();
+  const line = { dialect: "audiosocket", scope, port } as const;
+  await expect(
+    startLiveBox({
+      telephony: [
+        { ...line, name: "one" },
+        { ...line, name: "two" },
+      ],
+    }),
+  ).rejects.toThrow("EADDRINUSE");
+  const caller = net.connect(port, "127.0.0.1");
+  await expect(once(caller, "connect")).rejects.toThrow("ECONNREFUSED");
 });
