@@ -3,6 +3,7 @@ import { availableParallelism, homedir } from "node:os";
 import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import { z } from "zod";
+import { reportInput, schemaFault } from "../contract/schema-fault.js";
 import { lineSchema } from "../telephony/line.js";
 import { createPeerAddress } from "../token/peer-address.js";
 import { type ConfigurationOverrides, configurationSets } from "../voiceprint/configuration-set.js";
@@ -223,6 +224,9 @@ const OTHER_VARIABLES = new Set([
   "VIVAVOCE_TEST_POSTGRES",
 ]);
 
+/** The source of a flag, and of `--set`. */
+const COMMAND_LINE = "the command line";
+
 export interface ConfigSources {
   /** Flags by setting, in dotted names: `{ "limits.queuedAudio": 8 }`. */
   readonly flags?: Readonly<Record<string, unknown>>;
@@ -248,25 +252,27 @@ export function loadConfig(sources: ConfigSources = {}): ServerConfig {
   }
   for (const [setting, value] of Object.entries(sources.flags ?? {})) {
     if (value === undefined) continue;
-    assign(settings, setting, typeof value === "string" ? fromText(setting, value, `--${setting}`) : value);
-    from.set(setting, "the command line");
+    assign(settings, setting, typeof value === "string" ? fromText(setting, value, COMMAND_LINE) : value);
+    from.set(setting, COMMAND_LINE);
   }
   return validated(settings, from);
 }
 
 function validated(settings: Json, from: ReadonlyMap<string, string>): ServerConfig {
-  const parsed = configSchema.safeParse(settings);
+  const parsed = configSchema.safeParse(settings, reportInput);
   if (!parsed.success) {
-    const sourceOf = (setting: string) =>
-      [...from].find(([name]) => name !== "" && (setting === name || setting.startsWith(`${name}.`)))?.[1] ??
-      from.get("") ??
-      "default";
+    const named = (setting: string) => {
+      const source =
+        [...from].find(([name]) => name !== "" && (setting === name || setting.startsWith(`${name}.`)))?.[1] ??
+        from.get("");
+      return source === undefined ? setting : `${setting} (${source})`;
+    };
     const problems = parsed.error.issues.flatMap((issue) => {
       const setting = issue.path.join(".");
-      if (issue.code !== "unrecognized_keys") return `${setting} (${sourceOf(setting)}): ${issue.message}`;
+      if (issue.code !== "unrecognized_keys") return `${named(setting)}: ${schemaFault(issue)}`;
       return issue.keys.map((key) => {
         const unknown = [...issue.path, key].join(".");
-        return `${unknown} (${sourceOf(unknown)}): unknown setting${nearest(unknown, Object.values(ENVIRONMENT))}`;
+        return `${named(unknown)}: unknown setting${nearest(unknown, Object.values(ENVIRONMENT))}`;
       });
     });
     throw new ConfigError(problems.join("\n"));

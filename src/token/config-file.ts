@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { reportInput, schemaFault } from "../contract/schema-fault.js";
 import { type Application, SERVICES } from "./applications.js";
 import { OAuthError } from "./errors.js";
 import { formatUrn, isLanguage, parseUrn, UrnError } from "./urn.js";
@@ -68,10 +69,10 @@ export function readConfig(text: string): CredentialBlock[] {
   const result = z
     .array(block)
     .min(1)
-    .safeParse(Array.isArray(json) ? json : [json]);
+    .safeParse(Array.isArray(json) ? json : [json], reportInput);
   if (result.success) return result.data;
   const issue = result.error.issues[0] as z.core.$ZodIssue;
-  throw new ConfigError(`config.json: ${issue.path.join(".") || "the list"}: ${issue.message}`);
+  throw new ConfigError(`config.json: ${issue.path.join(".") || "the list"}: ${schemaFault(issue)}`);
 }
 
 /** Which service the parameters are for. */
@@ -102,10 +103,10 @@ const params = z.strictObject({
 
 /** Reads what `writeParams` wrote. Throws `ConfigError`. */
 export function readParams(kind: ParamsKind, text: string): Params {
-  const result = params.safeParse(parseJson(text, kind));
+  const result = params.safeParse(parseJson(text, kind), reportInput);
   if (!result.success) {
     const issue = result.error.issues[0] as z.core.$ZodIssue;
-    throw new ConfigError(`${kind}: ${[...issue.path, issue.message].join(": ")}`);
+    throw new ConfigError(`${kind}: ${[...issue.path, schemaFault(issue)].join(": ")}`);
   }
   const { urn, language } = result.data;
   try {

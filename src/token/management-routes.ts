@@ -1,5 +1,6 @@
 import { type Context, Hono } from "hono";
 import { z } from "zod";
+import { reportInput, schemaFault } from "../contract/schema-fault.js";
 import { AGENT_STATES } from "../engagement/agents.js";
 import type { Hours } from "../engagement/hours.js";
 import { credentialBlocks } from "./config-file.js";
@@ -60,12 +61,13 @@ const hours = z.strictObject({
 const rotation = z.strictObject({ revoke: z.boolean().exactOptional() });
 
 async function body<T extends z.ZodType>(c: Context, schema: T): Promise<z.output<T>> {
-  const result = schema.safeParse(await readJson(c.req.raw));
+  const result = schema.safeParse(await readJson(c.req.raw), reportInput);
   if (result.success) return result.data;
-  const { path, message } = result.error.issues[0] as z.core.$ZodIssue;
+  const issue = result.error.issues[0] as z.core.$ZodIssue;
+  const { path } = issue;
   throw new OAuthError(
     "invalid_request",
-    `${path.join(".") || "the body"}: ${message}`,
+    `${path.join(".") || "the body"}: ${schemaFault(issue)}`,
     path[0] === "gkScopes" ? { refusal: "scopeIds" } : {},
   );
 }

@@ -3,6 +3,7 @@
  * Two are built in; a user-defined one starts from either of them and overrides some values.
  */
 import * as z from "zod";
+import { reportInput, schemaFault } from "../contract/schema-fault.js";
 
 const seconds = z.number().positive().max(3600);
 /** The engine trains from at most 256 segments: a profile with more could never be trained again. */
@@ -138,11 +139,11 @@ export function configurationSet(id: string, overrides: ConfigurationOverrides):
     targetFalseAcceptRate: nested(base.targetFalseAcceptRate, changes.targetFalseAcceptRate),
     adaptation: nested(base.adaptation, changes.adaptation),
   };
-  const parsed = shape.safeParse(merged);
+  const parsed = shape.safeParse(merged, reportInput);
   if (parsed.success) return parsed.data;
   throw refuse(
     parsed.error.issues
-      .map((issue) => `${[...issue.path, ""].join(".").slice(0, -1) || "set"}: ${issue.message}`)
+      .map((issue) => `${[...issue.path, ""].join(".").slice(0, -1) || "set"}: ${schemaFault(issue)}`)
       .join("; "),
   );
 }

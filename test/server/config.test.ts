@@ -90,18 +90,34 @@ function shapeOf(schema: unknown): Record<string, unknown> | null {
 
 describe("an invalid setting is refused before anything is opened, with its name and source", () => {
   it.each([
-    [{ flags: { port: 70000 } }, /port \(the command line\)/],
+    [{ flags: { port: 70000 } }, /^port \(the command line\): must be at most 65535, got 70000$/],
+    [{ flags: { port: "x" } }, /^port \(the command line\): must be a number, true, false or JSON, got "x"$/],
+    [{ flags: { port: 1.5 } }, /^port \(the command line\): must be a whole number, got 1.5$/],
+    [{ flags: { store: "" } }, /^store \(the command line\): must not be empty$/],
+    [{ env: { VIVAVOCE_CALL_SECONDS: "0" } }, /^limits.callSeconds \(VIVAVOCE_CALL_SECONDS\): must be above 0, got 0$/],
+    [{ flags: { publicUrl: "foo" } }, /^publicUrl \(the command line\): must be an address such as https:/],
+    [
+      { flags: { "auth.issuers": [{ issuer: "x", jwks: "y" }] } },
+      /^auth.issuers.0.audience \(the command line\): is missing$/,
+    ],
+    [
+      { flags: { telephony: [{ name: "a", dialect: "fax" }] } },
+      /^telephony.0.dialect \(the command line\): must be audiosocket, rtp, .* or audiohook$/,
+    ],
     [{ env: { VIVAVOCE_PORT: "eighty" } }, /VIVAVOCE_PORT.*"eighty"/],
     [{ env: { VIVAVOCE_PROT: "80" } }, /VIVAVOCE_PROT: unknown setting \(did you mean VIVAVOCE_PORT\?\)/],
+    [
+      { env: { VIVAVOCE_LOG_LEVEL: "loud" } },
+      /^log\.level \(VIVAVOCE_LOG_LEVEL\): must be debug, info, warn, error or silent, got "loud"$/,
+    ],
     [{ env: { VIVAVOCE_COLOR_OF_THE_BOX: "red" } }, /VIVAVOCE_COLOR_OF_THE_BOX: unknown setting$/],
-    [{ env: { VIVAVOCE_LOG_LEVEL: "loud" } }, /log\.level \(VIVAVOCE_LOG_LEVEL\)/],
     [
       { flags: { host: "0.0.0.0", "auth.required": false } },
       /only on a loopback address such as 127.0.0.1, got 0.0.0.0/,
     ],
     [{ flags: { "auth.ownIssuer": false } }, /no issuer is trusted/],
     [{ flags: { "tls.cert": "/nowhere/c", "tls.key": "/nowhere/k" } }, /tls: \/nowhere\/c: no such file/],
-    [{ flags: { "tls.cert": "/nowhere/c" } }, /tls\.key/],
+    [{ flags: { "tls.cert": "/nowhere/c" } }, /^tls\.key: is missing$/],
     [
       { flags: { "limits.queudAudio": 1 } },
       /queudAudio \(the command line\): unknown setting \(did you mean limits\.queuedAudio\?\)/,
@@ -118,6 +134,13 @@ describe("an invalid setting is refused before anything is opened, with its name
     ],
   ])("%j", (sources, message) => {
     expect(() => loadConfig({ env: {}, ...sources })).toThrow(message);
+  });
+
+  it("does not repeat a secret", () => {
+    const line = { name: "a", dialect: "jambonz", scope: "default", user: "u", password: "sesame" };
+    expect(() => loadConfig({ env: {}, flags: { telephony: [line] } })).toThrow(
+      "telephony.0.password (the command line): must have at least 8 characters, got 6",
+    );
   });
 
   it("names an unknown key of the file, and a file that is not JSON", () => {

@@ -70,13 +70,13 @@ test("a set may have any name", () => {
 });
 
 test.each([
-  ["an unknown key", { minNetAudioForVerfy: 2 }, /minNetAudioForVerfy/],
+  ["an unknown key", { minNetAudioForVerfy: 2 }, /: unknown name: minNetAudioForVerfy$/],
   ["an unknown nested key", { minSnrDb: { enrol: 2 } }, /minSnrDb.*enrol/],
-  ["a wrong type", { minNetAudioForVerify: "2" }, /minNetAudioForVerify.*number/],
+  ["a wrong type", { minNetAudioForVerify: "2" }, /minNetAudioForVerify: must be a number, got a text$/],
   ["not a number", { minNetAudioForVerify: Number.NaN }, /minNetAudioForVerify/],
   ["a negative time", { minNetAudioForEnroll: -1 }, /minNetAudioForEnroll/],
   ["a rate of 0", { targetFalseAcceptRate: { authentication: 0 } }, /targetFalseAcceptRate\.authentication/],
-  ["a rate of 1", { targetFalseAcceptRate: { fraud: 1 } }, /targetFalseAcceptRate\.fraud/],
+  ["a rate of 1", { targetFalseAcceptRate: { fraud: 1 } }, /targetFalseAcceptRate\.fraud: must be below 1, got 1$/],
   ["half a segment", { minSegmentsForTrain: 1.5 }, /minSegmentsForTrain/],
   [
     "a minimum above its maximum",

@@ -1,0 +1,64 @@
+import type * as z from "zod";
+
+/** Parse with these options, so that `schemaFault` can say what was given. */
+export const reportInput = { reportInput: true } as const;
+
+/**
+ * What is wrong with a value, in the words of our other errors: "must be at most 65535, got 99999". Of texts only the length or the type
+ * is repeated, unless the text had to be one of a list: it may be a secret.
+ */
+export function schemaFault(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return issue.input === undefined
+        ? "is missing"
+        : `must be ${WORDS[issue.expected] ?? issue.expected}, got ${given(issue.input)}`;
+    case "too_big":
+      return limit(issue, issue.inclusive ? "at most" : "below", issue.maximum);
+    case "too_small":
+      if (issue.origin === "string" && issue.minimum === 1) return "must not be empty";
+      return limit(issue, issue.inclusive ? "at least" : "above", issue.minimum);
+    case "invalid_value":
+      return `must be ${listed(issue.values)}, got ${given(issue.input, true)}`;
+    case "invalid_union":
+      return "options" in issue && Array.isArray(issue.options) ? `must be ${listed(issue.options)}` : issue.message;
+    case "invalid_format":
+      if (issue.format === "url") return "must be an address such as https://voice.example.com";
+      return issue.format === "base64" ? "must be base64" : issue.message;
+    case "unrecognized_keys":
+      return `unknown ${issue.keys.length === 1 ? "name" : "names"}: ${issue.keys.join(", ")}`;
+    default:
+      return issue.message;
+  }
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  int: "a whole number",
+  number: "a number",
+  string: "a text",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+  record: "an object",
+};
+
+type Limited = Extract<z.core.$ZodIssue, { code: "too_big" | "too_small" }>;
+
+function limit({ origin, input }: Limited, how: string, bound: number | bigint): string {
+  if (origin === "string") return `must have ${how} ${bound} characters, got ${(input as string).length}`;
+  if (origin === "array") return `must have ${how} ${bound} values, got ${(input as unknown[]).length}`;
+  return `must be ${how} ${bound}, got ${input}`;
+}
+
+const listed = (values: readonly unknown[]): string => {
+  const words = values.map(String);
+  const last = words.pop();
+  return words.length === 0 ? String(last) : `${words.join(", ")} or ${last}`;
+};
+
+function given(value: unknown, text = false): string {
+  if (typeof value === "string") return text ? JSON.stringify(value) : "a text";
+  if (typeof value === "number" || typeof value === "boolean" || value === null || value === undefined)
+    return String(value);
+  return Array.isArray(value) ? "a list" : `an ${typeof value}`;
+}
