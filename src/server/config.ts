@@ -18,6 +18,13 @@ const seconds = z.number().positive().max(86_400);
 const bytes = z.number().int().positive();
 const nonEmpty = z.string().min(1);
 
+const isPostgres = (location: string) => /^postgres(ql)?:/.test(location);
+
+/** Any other URL is a mistake: used as a path it would create a folder of that name. */
+const folderOrPostgres = nonEmpty.refine((text) => isPostgres(text) || !/^[a-z][a-z0-9+.-]*:\/\//i.test(text), {
+  error: "must be a folder or postgres://…",
+});
+
 const issuerSchema = z.strictObject({
   /** The `iss` claim of its tokens. */
   issuer: nonEmpty,
@@ -53,7 +60,7 @@ export const configSchema = z.strictObject({
   /** 0 takes any free port. */
   port: z.number().int().min(0).max(65_535).default(8080),
   /** `memory`, a folder (embedded), or postgres://… */
-  store: nonEmpty.default(() => join(dataFolder(), "store")),
+  store: folderOrPostgres.default(() => join(dataFolder(), "store")),
   /** `vivavoce-2`, `vivavoce-2-accurate` (fewer errors over telephones, three times the work), or a model file. */
   model: nonEmpty.optional(),
   /** Models for the new prints of individual scopes: a name or a file as in `model`, by scope. */
@@ -66,7 +73,7 @@ export const configSchema = z.strictObject({
   seal: z
     .strictObject({
       /** Where the keys are stored: a folder or another postgres://…; by default next to an embedded store. */
-      keys: nonEmpty.optional(),
+      keys: folderOrPostgres.optional(),
       /**
        * The key that seals those keys, as 64 hexadecimal digits or base64: from a file, from the output of a command (a
        * KMS), or as text.
@@ -327,8 +334,6 @@ export function ofSetting<T>(setting: string, work: () => T): T {
     throw new ConfigError(`${setting}: ${reasonOf(error)}`);
   }
 }
-
-const isPostgres = (location: string) => /^postgres(ql)?:/.test(location);
 
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);

@@ -11,6 +11,8 @@ export async function openStore(location: string, options: OpenStoreOptions = {}
   if (location === "memory") return createMemoryStore();
   // Loaded on demand: a program without storage does not load two database engines.
   const { isPostgresUrl, openEmbeddedStore, openPostgresStore } = await import("./sql/open.js");
+  if (typeof location !== "string" || location === "" || (isUrl(location) && !isPostgresUrl(location)))
+    throw new RangeError(`a store must be "memory", a folder or postgres://…, got ${shown(location)}`);
   if (!isPostgresUrl(location)) return openEmbeddedStore(location, options);
   const { keys } = options;
   if (!keys)
@@ -19,6 +21,13 @@ export async function openStore(location: string, options: OpenStoreOptions = {}
     );
   return openPostgresStore(location, { ...options, keys });
 }
+
+/** A URL used as a path would create a folder of that name. */
+const isUrl = (location: string) => /^[a-z][a-z0-9+.-]*:\/\//i.test(location);
+
+/** A URL without its rest, which may hold a password. */
+const shown = (location: unknown): string =>
+  typeof location === "string" ? `"${location.replace(/:\/\/.*/s, "://…")}"` : typeof location;
 
 /** A master key from an environment variable or a secret file: 64 hexadecimal digits or base64. */
 export function parseMasterKey(text: string): Uint8Array {

@@ -94,6 +94,7 @@ describe("an invalid setting is refused before anything is opened, with its name
     [{ flags: { port: "x" } }, /^port \(the command line\): must be a number, true, false or JSON, got "x"$/],
     [{ flags: { port: 1.5 } }, /^port \(the command line\): must be a whole number, got 1.5$/],
     [{ flags: { store: "" } }, /^store \(the command line\): must not be empty$/],
+    [{ flags: { store: "mysql://db/voices" } }, /^store \(the command line\): must be a folder or postgres:\/\/…$/],
     [{ env: { VIVAVOCE_CALL_SECONDS: "0" } }, /^limits.callSeconds \(VIVAVOCE_CALL_SECONDS\): must be above 0, got 0$/],
     [{ flags: { publicUrl: "foo" } }, /^publicUrl \(the command line\): must be an address such as https:/],
     [

@@ -17,7 +17,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { parseMasterKey } from "../../src/store/open.js";
+import { openStore, parseMasterKey } from "../../src/store/open.js";
 import { type Aead, webAead } from "../../src/store/seal/aead.js";
 import { nodeAead } from "../../src/store/seal/aead-node.js";
 import { fromHex, KeyRing, type KeyShelf } from "../../src/store/seal/key-ring.js";
@@ -556,4 +556,14 @@ test("a master key is 32 bytes in hexadecimal or base64", () => {
   for (const bad of ["", "secret", "00".repeat(31), Buffer.from(key.subarray(1)).toString("base64")]) {
     expect(() => parseMasterKey(bad)).toThrow(RangeError);
   }
+});
+
+test.each([
+  ["", '""'],
+  [undefined, "undefined"],
+  ["mysql://root:secret@db/voices", '"mysql://…"'],
+])("%j is not the location of a store", async (location, shown) => {
+  await expect(openStore(location as string)).rejects.toThrow(
+    `a store must be "memory", a folder or postgres://…, got ${shown}`,
+  );
 });
