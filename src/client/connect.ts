@@ -1,6 +1,7 @@
 import { type DescMethod, fromJson, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
 import { type CallOptions, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { connectionFault } from "../contract/connection-fault.js";
 import {
   type AddMediaSegmentRequestSchema,
   AddMediaSegmentResponseSchema,
@@ -36,7 +37,7 @@ export interface ConnectOptions {
 
 /** The operations of a box, with the same interface as a processor in this process. */
 export function connect(options: ConnectOptions): Operations {
-  const url = options.url.replace(/\/+$/, "");
+  const url = addressOf(options);
   const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
   const tokens = tokenSource(options, url, fetch);
   const again = retrying(options.retries ?? 5);
@@ -82,7 +83,7 @@ export function connect(options: ConnectOptions): Operations {
           ...requestIdHeader(callOptions),
         },
         ...(signal ? { signal } : {}),
-      }).catch((error: unknown) => Promise.reject(statusErrorOf(error)));
+      }).catch((error: unknown) => Promise.reject(statusErrorOf(error, url)));
       return mediaAnswer(response);
     }, signal);
   };
@@ -96,7 +97,7 @@ export function connect(options: ConnectOptions): Operations {
             headers: requestIdHeader(callOptions),
             ...(callOptions.signal && { signal: callOptions.signal }),
             ...(callOptions.timeoutMs !== undefined && { timeoutMs: callOptions.timeoutMs }),
-          }).catch((error: unknown) => Promise.reject(statusErrorOf(error))),
+          }).catch((error: unknown) => Promise.reject(statusErrorOf(error, url))),
         callOptions.signal,
       );
     return [method.localName, operation] as const;
@@ -109,6 +110,14 @@ export function connect(options: ConnectOptions): Operations {
   });
   // The descriptors' unary methods are the whole interface, except for the upload.
   return { ...(Object.fromEntries(unary) as Omit<Operations, "addMediaSegment">), addMediaSegment };
+}
+
+/** In a page, an address may be relative to it. */
+function addressOf({ url }: ConnectOptions): string {
+  const base = globalThis.location?.href;
+  if (typeof url !== "string" || !URL.canParse(url, base) || !/^https?:$/.test(new URL(url, base).protocol))
+    throw new TypeError(`url must be an address such as https://voice.example.com:8080, got ${url}`);
+  return url.replace(/\/+$/, "");
 }
 
 const requestIdHeader = ({ requestId }: OperationOptions): Record<string, string> =>
@@ -130,7 +139,7 @@ interface TokenSource {
 /** A function that gets a token for each connection; `null` if the box requires none. */
 export function tokensOf(options: ConnectOptions): () => Promise<string | null> {
   const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
-  return tokenSource(options, options.url.replace(/\/+$/, ""), fetch).next;
+  return tokenSource(options, addressOf(options), fetch).next;
 }
 
 function tokenSource({ token, credentials }: ConnectOptions, url: string, fetch: typeof globalThis.fetch): TokenSource {
@@ -147,7 +156,7 @@ function tokenSource({ token, credentials }: ConnectOptions, url: string, fetch:
         return last;
       } catch (error) {
         if (!(error instanceof TokenRequestError)) throw error;
-        const statusCode = error.status >= 400 && error.status < 500 ? StatusCode.NOT_AUTHORIZED : StatusCode.BUSY;
+        const statusCode = statusOfToken(error);
         throw new StatusError(
           { statusCode, message: `cannot get a token from ${tokenUrl}: ${error.message}` },
           { cause: error },
@@ -161,6 +170,12 @@ function tokenSource({ token, credentials }: ConnectOptions, url: string, fetch:
       return true;
     },
   };
+}
+
+/** As for other calls, a retry is for a server that asks for it, not for one that gives no answer. */
+function statusOfToken({ status }: TokenRequestError): StatusCode {
+  if (status === 0) return StatusCode.INTERNAL_ERROR;
+  return status >= 400 && status < 500 ? StatusCode.NOT_AUTHORIZED : StatusCode.BUSY;
 }
 
 type UnaryCall = (request: object, options?: CallOptions) => Promise<unknown>;
@@ -220,12 +235,14 @@ function mediaQuery({ context, encoding, rate, channels }: MediaRequest): URLSea
 }
 
 /** The status that the box sent, or one that says that it could not be reached. */
-export function statusErrorOf(error: unknown): StatusError {
+export function statusErrorOf(error: unknown, url: string): StatusError {
   if (error instanceof StatusError) return error;
   if (error instanceof ConnectError) {
     if (error.cause instanceof StatusError) return error.cause;
     const [status] = error.findDetails(StatusSchema);
     if (status) return new StatusError(status, { cause: error });
+    const fault = connectionFault(error);
+    if (fault !== null) return unreachable(url, fault, error);
     const codes: Partial<Record<Code, StatusCode>> = {
       [Code.Canceled]: StatusCode.CANCELLED,
       [Code.DeadlineExceeded]: StatusCode.DEADLINE_EXCEEDED,
@@ -250,10 +267,15 @@ export function statusErrorOf(error: unknown): StatusError {
   if (error instanceof Error && error.name === "AbortError") {
     return new StatusError({ statusCode: StatusCode.CANCELLED, message: "the call was cancelled" }, { cause: error });
   }
+  const fault = connectionFault(error);
+  if (fault !== null) return unreachable(url, fault, error);
   return new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message: messageOf(error) }, { cause: error });
 }
 
-/** The message `fetch failed` does not help; the message of its cause does. */
+const unreachable = (url: string, fault: string, cause: unknown): StatusError =>
+  new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message: `cannot connect to ${url}: ${fault}` }, { cause });
+
+/** With the messages of its causes, which say more. */
 function messageOf(error: unknown): string {
   const parts: string[] = [];
   for (let at = error; at instanceof Error; at = at.cause) {

@@ -1,3 +1,4 @@
+import { connectionFault } from "../contract/connection-fault.js";
 import { type Clock, systemClock } from "./clock.js";
 
 /** Runs in Node and in browsers: it needs only fetch and a clock, no timers. */
@@ -82,7 +83,7 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
       throw new TokenRequestError(
         0,
         "unreachable",
-        `the token endpoint cannot be reached: ${error instanceof Error ? error.message : "unknown"}`,
+        `the token endpoint cannot be reached: ${connectionFault(error) ?? (error instanceof Error ? error.message : "unknown")}`,
       );
     }
     const body = (await response.json().catch(() => ({}))) as Record<string, unknown>;

@@ -356,10 +356,40 @@ describe("the typed client", () => {
     });
   });
 
+  const closedPort = async (): Promise<number> => {
+    const server = net.createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as net.AddressInfo;
+    server.close();
+    await once(server, "close");
+    return port;
+  };
+
   it("reports clearly that the box cannot be reached", async () => {
-    const client = connect({ url: "http://127.0.0.1:1", token: "t", retries: 0 });
-    await expect(client.startEngagement({ context: { gkScopeId: { value: "default" } } })).rejects.toThrow(
-      /ECONNREFUSED|fetch failed|bad port/,
+    const url = `http://127.0.0.1:${await closedPort()}`;
+    const context = { gkScopeId: { value: "default" } };
+    const client = connect({ url, token: "t" });
+    await expect(client.startEngagement({ context })).rejects.toThrow(
+      new StatusError({
+        statusCode: StatusCode.INTERNAL_ERROR,
+        message: `cannot connect to ${url}: connection refused`,
+      }),
+    );
+    await expect(client.addMediaSegment({ context, chunk: new Uint8Array(1) })).rejects.toThrow(
+      `cannot connect to ${url}: connection refused`,
+    );
+    // As for any other call: BUSY is retried, for half a minute, but not a server that gives no answer.
+    const fetched = vi.fn<typeof fetch>((...request) => fetch(...request));
+    const withSecret = connect({ url, credentials: credentials(), fetch: fetched });
+    await expect(withSecret.startEngagement({ context })).rejects.toThrow(
+      `cannot get a token from ${url}/oauth2/token: the token endpoint cannot be reached: connection refused`,
+    );
+    expect(fetched).toHaveBeenCalledOnce();
+  });
+
+  it.each(["nonsense", "ftp://x", "", undefined])("refuses %j as an address", (url) => {
+    expect(() => connect({ url: url as string })).toThrow(
+      `url must be an address such as https://voice.example.com:8080, got ${url}`,
     );
   });
 });
