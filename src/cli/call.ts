@@ -9,7 +9,10 @@ import { openRecording } from "../audio/file.js";
 import { joined } from "../audio/joined.js";
 import type { Recording } from "../audio/port.js";
 import { pcm16Wav, WAV_HEADER_BYTES } from "../audio/wav-writer.js";
+import { boxAddress, unreachable } from "./box-address.js";
+import { faultOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
+import { ExitCode } from "./exit-code.js";
 import { createOutput } from "./output.js";
 
 interface Options {
@@ -36,10 +39,12 @@ export function callCommand(program: Command): void {
     .description("play a recording to a running box in real time, as a telephone system would")
     .requiredOption("--wav <file>", "WAV file with a sampling rate of 8 kHz")
     .addOption(new Option("--dialect <name>", "protocol of the line").choices(DIALECTS).makeOptionMandatory())
-    .option("--url <url>", "address of the box", process.env.VIVAVOCE_URL ?? "http://127.0.0.1:8080")
+    .addOption(new Option("--url <url>", "address of the box").env("VIVAVOCE_URL").default("http://127.0.0.1:8080"))
     .requiredOption("--line <name>", "name of the line in the box's configuration")
     .option("--from <number>", "caller id", "+490000000")
-    .option("--token <token>", "access token, for lines with announced calls", process.env.VIVAVOCE_TOKEN)
+    .addOption(
+      new Option("--token <token>", "access token, for lines with announced calls (audiosocket)").env("VIVAVOCE_TOKEN"),
+    )
     .option("--secret <secret>", "auth token of a Twilio line")
     .option("--user <name>", "user name of a jambonz or Asterisk WebSocket line")
     .option("--password <password>", "password of that user")
@@ -51,7 +56,8 @@ export function callCommand(program: Command): void {
 async function call(options: Options): Promise<void> {
   const speed = Number(options.speed);
   if (!(speed > 0)) throw new CommandError(`--speed must be above 0, got ${options.speed}`);
-  const recording = openRecording(options.wav);
+  boxAddress(options.url);
+  const recording = recordingIn(options.wav);
   if (recording.rateHz !== RATE_HZ)
     throw new CommandError(
       `${options.wav} must have ${RATE_HZ} Hz, got ${recording.rateHz} Hz`,
@@ -66,8 +72,17 @@ async function call(options: Options): Promise<void> {
   });
   output.note(`calling line ${line} as ${from} …`);
   await paced(recording, speed, caller);
+  if (!caller.isOpen()) output.note("the box ended the call before the recording was over; its log says why");
   await caller.hangUp();
   if (output.json) output.answer({ line, from, messages: messages.map(parsed) }, () => "");
+}
+
+function recordingIn(path: string): Recording {
+  try {
+    return openRecording(path);
+  } catch (error) {
+    throw faultOf(path, error);
+  }
 }
 
 /** Depending on the dialect, the box sends JSON or a line of text. */
@@ -111,15 +126,15 @@ async function webSocketCaller(options: Options, onMessage: (message: string) =>
   const { dialect, from } = options;
   const callId = randomUUID();
   const path = `/telephony/${options.line}${dialect === "asterisk-websocket" ? `?from=${encodeURIComponent(from)}` : ""}`;
-  const address = `${options.url.replace(/\/+$/, "").replace(/^http/, "ws")}${path}`;
+  const address = `${boxAddress(options.url).replace(/^http/, "ws")}${path}`;
   const socket = new WebSocket(address, { headers: headersOf(options, address) });
   socket.on("message", (data) => onMessage(String(data)));
   await Promise.race([
     once(socket, "open"),
     once(socket, "unexpected-response").then(([, response]) => {
-      throw new CommandError(`the box answered HTTP ${response.statusCode} to ${address}`);
+      throw refusal(response.statusCode, options);
     }),
-  ]);
+  ]).catch((error: unknown) => Promise.reject(unreachable(options.url, error)));
   socket.on("error", () => {});
   const send = (message: object) => socket.send(JSON.stringify(message));
   if (dialect === "twilio") {
@@ -144,6 +159,21 @@ async function webSocketCaller(options: Options, onMessage: (message: string) =>
   };
 }
 
+/** What the status of a refused call means. */
+function refusal(status: number, { line, dialect, url }: Options, reason = ""): CommandError {
+  const credentials = { twilio: "--secret", audiosocket: "--token" }[dialect as string] ?? "--user and --password";
+  const [message, hint] =
+    status === 404
+      ? [`the box at ${url} has no ${dialect} line "${line}"`, "`telephony` in its configuration lists the lines"]
+      : status === 401 || status === 403
+        ? [
+            `the line "${line}" refused the call (HTTP ${status})`,
+            `check ${credentials}, and that it is a ${dialect} line`,
+          ]
+        : [`the line "${line}" answered HTTP ${status}`, undefined];
+  return new CommandError(reason ? `${message}: ${reason}` : message, hint, ExitCode.failed);
+}
+
 function headersOf({ dialect, secret, user, password }: Options, address: string): Record<string, string> {
   if (dialect === "twilio") {
     if (!secret) throw new CommandError("a Twilio line needs --secret, the auth token of its configuration");
@@ -153,17 +183,18 @@ function headersOf({ dialect, secret, user, password }: Options, address: string
   return { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}` };
 }
 
-async function audioSocketCaller({ url, line, from, token }: Options): Promise<Caller> {
-  const response = await fetch(`${url.replace(/\/+$/, "")}/telephony/${line}/calls`, {
+async function audioSocketCaller(options: Options): Promise<Caller> {
+  const { url, line, from, token } = options;
+  const response = await fetch(`${boxAddress(url)}/telephony/${line}/calls`, {
     method: "POST",
     headers: token ? { authorization: `Bearer ${token}` } : {},
     body: JSON.stringify({ from }),
-  });
-  if (!response.ok)
-    throw new CommandError(`the call was not announced: HTTP ${response.status} ${await response.text()}`);
+  }).catch((error: unknown) => Promise.reject(unreachable(url, error)));
+  if (!response.ok) throw refusal(response.status, options, response.status === 404 ? "" : await reasonIn(response));
   const { uuid, port } = (await response.json()) as { uuid: string; port: number };
-  const socket = connectTcp(port, new URL(url).hostname);
-  await once(socket, "connect");
+  const { hostname } = new URL(url);
+  const socket = connectTcp(port, hostname);
+  await once(socket, "connect").catch((error: unknown) => Promise.reject(unreachable(`${hostname}:${port}`, error)));
   socket.on("error", () => {});
   const packet = (kind: number, payload: Buffer) =>
     socket.write(Buffer.concat([Buffer.from([kind, payload.length >> 8, payload.length & 0xff]), payload]));
@@ -173,11 +204,22 @@ async function audioSocketCaller({ url, line, from, token }: Options): Promise<C
     send: (samples) => packet(0x10, Buffer.from(pcm16(samples))),
     async hangUp() {
       if (socket.destroyed) return;
+      // Not `once`, which rejects if the box hangs up at the same moment.
+      const closed = new Promise((resolve) => socket.once("close", resolve));
       packet(0x00, Buffer.alloc(0));
       socket.end();
-      await once(socket, "close");
+      await closed;
     },
   };
+}
+
+/** The message of a refusal: of the service, or of its tokens. */
+async function reasonIn(response: Response): Promise<string> {
+  const body = (await response.json().catch(() => ({}))) as {
+    readonly status?: { readonly message?: string };
+    readonly error_description?: string;
+  };
+  return body.status?.message ?? body.error_description ?? "";
 }
 
 /** As in a WAV file, without its header. */

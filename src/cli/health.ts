@@ -1,7 +1,9 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { Command } from "commander";
+import { connectionFault } from "../contract/connection-fault.js";
 import { loadConfig, type ServerConfig } from "../server/config.js";
+import { boxAddress } from "./box-address.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { createOutput } from "./output.js";
@@ -44,9 +46,7 @@ function addressOf({ host, port, tls }: ServerConfig): string {
  * The box's certificate names its public address, not this machine's. It is not verified, and nothing secret is sent.
  */
 function readiness(address: string): Promise<{ url: string; status: number }> {
-  if (!/^https?:\/\/[^/]/.test(address))
-    throw new CommandError(`--url must be an address such as http://127.0.0.1:8080, got ${address}`);
-  const url = `${address.replace(/\/$/, "")}/readyz`;
+  const url = `${boxAddress(address)}/readyz`;
   return new Promise((resolve, reject) => {
     const request = url.startsWith("https:") ? httpsRequest(url, { rejectUnauthorized: false }) : httpRequest(url);
     request.setTimeout(TIMEOUT_MS, () => request.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)));
@@ -55,7 +55,13 @@ function readiness(address: string): Promise<{ url: string; status: number }> {
       resolve({ url, status: response.statusCode ?? 0 });
     });
     request.on("error", (error) =>
-      reject(new CommandError(`cannot connect to ${url}: ${error.message}`, undefined, ExitCode.failed)),
+      reject(
+        new CommandError(
+          `cannot connect to ${url}: ${connectionFault(error) ?? error.message}`,
+          undefined,
+          ExitCode.failed,
+        ),
+      ),
     );
     request.end();
   });

@@ -1,6 +1,7 @@
 import type { Operations } from "../contract/operations.js";
 import { loadConfig } from "../server/config.js";
 import { StoreError } from "../store/errors.js";
+import { boxAddress } from "./box-address.js";
 import { CommandError } from "./command-error.js";
 import type { PlaceOptions } from "./shared-options.js";
 
@@ -30,8 +31,7 @@ export function openOperations(options: PlaceOptions): Promise<OpenOperations> {
 }
 
 async function remote(url: string, { token, clientId, clientSecret }: PlaceOptions): Promise<OpenOperations> {
-  if (!/^https?:\/\/[^/]/.test(url))
-    throw new CommandError(`--url must be an address such as http://127.0.0.1:8080, got ${url}`);
+  boxAddress(url);
   if ((clientId === undefined) !== (clientSecret === undefined))
     throw new CommandError("give both --client-id and --client-secret");
   const credentials = clientId && clientSecret && !token ? { credentials: { clientId, clientSecret } } : {};

@@ -26,6 +26,7 @@ import {
   writeParams,
 } from "../token/index.js";
 import { generatePassword } from "../token/users.js";
+import { boxAddress, unreachable } from "./box-address.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { createOutput, facts, type Output, table } from "./output.js";
@@ -63,7 +64,7 @@ function authorizationFor(options: Place & { readonly url: string }): () => Prom
       "give --token, or --client-id and --client-secret of a service account from the profile page",
     );
   }
-  const tokenUrl = `${options.url.replace(/\/$/, "")}/oauth2/token`;
+  const tokenUrl = `${options.url}/oauth2/token`;
   const cache = createTokenCache({
     tokenUrl,
     clientId: options.clientId,
@@ -80,8 +81,13 @@ async function withAdministration(
   const output = createOutput(options.json ?? false);
   try {
     if (options.url !== undefined) {
+      const url = boxAddress(options.url);
       await work(
-        createManagementClient({ url: options.url, authorization: authorizationFor({ ...options, url: options.url }) }),
+        createManagementClient({
+          url,
+          authorization: authorizationFor({ ...options, url }),
+          fetch: (...request) => fetch(...request).catch((error: unknown) => Promise.reject(unreachable(url, error))),
+        }),
         output,
       );
       return;

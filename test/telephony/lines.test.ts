@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
 import { encodeFrame, FrameType } from "asterisk-audiosocket";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { mulaw } from "../../src/audio/g711.js";
 import { SIGNATURE_HEADER, signatureOf } from "../../src/telephony/webhook.js";
@@ -279,6 +279,57 @@ describe("WebSocket lines", () => {
     expect(ran).toMatchObject({ code: 0, err: "" });
     expect(ran.json).toMatchObject({ line: "jambonz", from: "+4930" });
     expect(ran.json.messages[0]).toMatchObject({ type: "json", data: { type: "checkpoint", decision: "NO_MATCH" } });
+  });
+
+  it("the test caller says why a call failed", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "vivavoce-call-"));
+    const [recording, text] = [join(folder, "call.wav"), join(folder, "text.wav")];
+    await writeFile(recording, wav(take(700, 1), rateHz));
+    await writeFile(text, "this is not audio");
+    const call = (line: string, dialect: string, ...more: string[]) =>
+      run("call", "--wav", recording, "--url", live.box.url, "--line", line, "--dialect", dialect, ...more);
+    const basicly = ["--user", basic.user, "--password"];
+    expect(await call("jambonz", "jambonz", ...basicly, "wrong")).toMatchObject({
+      code: 4,
+      err: expect.stringMatching(
+        /^error: the line "jambonz" refused the call \(HTTP 401\)\nhint: check --user and --pass/,
+      ),
+    });
+    expect((await call("nope", "jambonz", ...basicly, basic.password)).err).toMatch(
+      /^error: the box at .* has no jambonz line "nope"\n/,
+    );
+    expect((await call("jambonz", "audiosocket")).err).toMatch(
+      /^error: the box at .* has no audiosocket line "jambonz"\n/,
+    );
+    // The box hangs up on a caller without a print.
+    expect(await call("audiosocket", "audiosocket", "--from", "+0")).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/\nthe box ended the call before the recording was over; its log says why\n$/),
+    });
+    const nowhere = ["--url", "http://127.0.0.1:9"];
+    for (const [dialect, ...credentials] of [
+      ["twilio", "--secret", "x"],
+      ["jambonz", ...basicly, "x"],
+    ])
+      expect(await call("a", dialect!, ...credentials, ...nowhere)).toMatchObject({
+        code: 4,
+        err: "error: cannot connect to http://127.0.0.1:9: connection refused\n",
+      });
+    expect((await call("a", "twilio", "--secret", "x", "--url", "box")).err).toMatch(
+      /^error: --url must be an address/,
+    );
+    expect((await call("a", "twilio", "--secret", "x", "--wav", text)).err).toBe(
+      `error: ${text}: not a WAV file; for headerless audio give encoding, rate and channels\n`,
+    );
+    await rm(folder, { recursive: true });
+  });
+
+  it("the test caller's help does not print a token", async () => {
+    vi.stubEnv("VIVAVOCE_TOKEN", "sesame");
+    const { out } = await run("call", "--help");
+    vi.unstubAllEnvs();
+    expect(out).toContain("VIVAVOCE_TOKEN");
+    expect(out).not.toContain("sesame");
   });
 
   /** Enough for a print: four stretches with pauses. */
