@@ -19,8 +19,10 @@ import { rate } from "../evaluate/format.js";
 import type { ScoredTrial } from "../evaluate/summary.js";
 import { readTrialSet } from "../evaluate/trials.js";
 import { CommandError } from "./command-error.js";
-import { decode, evaluated, type TrialOptions } from "./evaluate.js";
+import { decode, evaluated, MODEL, type TrialOptions } from "./evaluate.js";
+import { modelOption } from "./model-option.js";
 import { createOutput, facts, table } from "./output.js";
+import { assertCanWrite } from "./output-file.js";
 import { createProgress } from "./progress.js";
 import { wholeNumber } from "./shared-options.js";
 
@@ -41,7 +43,7 @@ export function calibrateCommand(program: Command): void {
       "--no-attacks",
       "leave the thresholds of the attack checks unchanged; use it if the recordings are not genuine calls over your lines",
     )
-    .option("--model <file>", "model file to use instead of the default")
+    .option("--model <model>", MODEL)
     .option("--cache <file>", "file that caches the embeddings (biometric data, readable only by you)")
     .option("--no-cache", "do not cache embeddings")
     .option("--workers <n>", "number of threads", wholeNumber(1, 256))
@@ -55,9 +57,10 @@ export function calibrateCommand(program: Command): void {
 
 async function run(path: string, options: Options): Promise<void> {
   const output = createOutput(options.json ?? false);
+  await assertCanWrite(options.out);
   // Starts from the model's own calibration, whichever is in use: a fit of a fit would drift.
   const { evaluation, modelRevision } = await evaluated(path, options, { resamples: 0, calibration: null });
-  const { calibration: section } = await readModelFile(await readModel(options.model));
+  const { calibration: section } = await readModelFile(await readModel(modelOption(options.model).model));
   if (section === null) throw new CommandError("the model has no calibration to start from");
   const fit = fitted(evaluation.trials);
   const attacks = options.attacks ? await fittedAttacks(path, options) : {};
@@ -87,7 +90,7 @@ async function fittedAttacks(path: string, options: Options): Promise<FittedAtta
   const { files } = await readTrialSet(path);
   const workers = options.workers ?? availableParallelism();
   const { openEngine } = await import("../engine/index.js");
-  const engine = await openEngine({ workers, calibration: null, ...(options.model ? { model: options.model } : {}) });
+  const engine = await openEngine({ workers, calibration: null, ...modelOption(options.model) });
   const progress = createProgress(!options.json);
   try {
     const fits: { [kind in AttackKind]?: FittedAttack } = {};

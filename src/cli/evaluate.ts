@@ -12,10 +12,13 @@ import { readTrialSet, TrialSetError } from "../evaluate/trials.js";
 import { scoresCsv, worstPairs } from "../evaluate/verdicts.js";
 import { VoiceCache } from "../evaluate/voice-cache.js";
 import { evaluationFile } from "../server/config.js";
+import { modelNames } from "../server/model-location.js";
 import { VERSION } from "../server/version.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
+import { modelOption } from "./model-option.js";
 import { createOutput, facts, table } from "./output.js";
+import { assertCanWrite } from "./output-file.js";
 import { createProgress } from "./progress.js";
 import { wholeNumber } from "./shared-options.js";
 
@@ -35,6 +38,9 @@ interface Options extends TrialOptions {
   readonly resamples: number;
 }
 
+/** Help of `--model`. */
+export const MODEL = `${modelNames.join(", ")}, or a model file`;
+
 export function evaluateCommand(program: Command): void {
   program
     .command("evaluate")
@@ -49,7 +55,7 @@ export function evaluateCommand(program: Command): void {
       "--compare <json...>",
       "compare two saved outputs of `evaluate --json` instead: --compare before.json after.json",
     )
-    .option("--model <file>", "model file to use instead of the default")
+    .option("--model <model>", MODEL)
     .option("--calibration <file>", 'calibration file from "vivavoce calibrate"')
     .option(
       "--cache <file>",
@@ -78,6 +84,7 @@ async function run(path: string | undefined, options: Options): Promise<void> {
     return;
   }
   if (path === undefined) throw new CommandError("give a folder of recordings or a list of trials");
+  await assertCanWrite(options.report, options.scores);
   const { evaluation } = await evaluated(path, options, {
     resamples: options.resamples,
     ...(options.calibration ? { calibration: options.calibration } : {}),
@@ -115,13 +122,17 @@ export async function evaluated(
   const { openEngine } = await import("../engine/index.js");
   const engine = await openEngine({
     workers,
-    ...(options.model ? { model: options.model } : {}),
+    ...modelOption(options.model),
     ...(calibration === undefined ? {} : { calibration }),
   });
   const interrupted = new AbortController();
   const interrupt = () =>
     interrupted.abort(
-      new CommandError("interrupted", "run the command again to continue where it stopped", ExitCode.failed),
+      new CommandError(
+        "interrupted",
+        options.cache === false ? undefined : "run the command again to continue where it stopped",
+        ExitCode.failed,
+      ),
     );
   process.once("SIGINT", interrupt);
   try {

@@ -1,12 +1,14 @@
 import type { Command } from "commander";
 import { openAnyRecording } from "../audio/file.js";
-import { recordingOfSamples } from "../audio/index.js";
+import { AudioError, recordingOfSamples } from "../audio/index.js";
 import type { Recording } from "../audio/port.js";
 import { pcm16Wav } from "../audio/wav-writer.js";
 import { AudioValidity } from "../contract/index.js";
 import { speak } from "../demo/voice.js";
 import type { Engine, Measures, VoiceAnalysis } from "../engine/port.js";
-import { configurationSets } from "../voiceprint/configuration-set.js";
+import { loadConfig } from "../server/config.js";
+import { modelLocation } from "../server/model-location.js";
+import { type ConfigurationOverrides, configurationSets } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { channelSelector, inSession, secondsOf, upload } from "../workflow.js";
 import { faultOf, recordingOf, remedy } from "./calls.js";
@@ -47,7 +49,7 @@ async function measure(file: string | undefined, options: Options): Promise<void
   const output = createOutput(options.json ?? false);
   const channel = options.channel ?? 0;
   const measured = await (options.url ? onBox(file, options) : here(file, options, output)).catch((error: unknown) => {
-    throw file === undefined ? error : faultOf(file, error);
+    throw file !== undefined && error instanceof AudioError ? faultOf(file, error) : error;
   });
   const { verdicts, ...figures } = measured;
   const verdict = { enroll: AudioValidity[verdicts.enroll], verify: AudioValidity[verdicts.verify] };
@@ -77,13 +79,14 @@ async function measure(file: string | undefined, options: Options): Promise<void
 }
 
 async function here(file: string | undefined, options: Options, output: Output): Promise<Measured> {
-  const set = configurationSets().get(options.configset);
-  if (!set) throw new CommandError(`unknown configuration set ${options.configset}`);
-  const opened = file === undefined ? null : await openAnyRecording(file, rawOf(options));
+  const { model, configsets } = loadConfig();
+  const set = configurationSets(configsets as Record<string, ConfigurationOverrides>).get(options.configset);
+  if (!set) throw new CommandError(`there is no configuration set "${options.configset}"`);
+  const opened = file === undefined ? null : await opening(file, options);
   const recording = opened ?? synthesized();
   const progress = createProgress(!output.json);
   const { openEngine } = await import("../engine/index.js");
-  const engine = await openEngine({ workers: 1 });
+  const engine = await openEngine({ workers: 1, ...modelLocation(model) });
   try {
     const channel = options.channel ?? 0;
     if (channel > recording.channels)
@@ -99,6 +102,9 @@ async function here(file: string | undefined, options: Options, output: Output):
     await engine.close();
   }
 }
+
+const opening = (file: string, options: Options) =>
+  openAnyRecording(file, rawOf(options)).catch((error: unknown) => Promise.reject(faultOf(file, error)));
 
 /** ProcessAudio measures the audio: once as for a check, once as for an enrollment. */
 async function onBox(file: string | undefined, options: Options): Promise<Measured> {

@@ -1,9 +1,10 @@
 /** `vivavoce model import`, `info` and `compare`. */
-import { readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { readModelFile } from "../engine/model-file.js";
+import { ModelFileError } from "../engine/model-file-error.js";
 import { readModel } from "../engine/platform.js";
 import { CalibrationRefusal, calibrated, fitCalibration } from "../evaluate/calibrate.js";
 import { compareEvaluations } from "../evaluate/compare.js";
@@ -13,7 +14,9 @@ import { ImportRefusal } from "../model-import/import-refusal.js";
 import { modelLocation } from "../server/model-location.js";
 import { CommandError } from "./command-error.js";
 import { comparisonTable, decode, evaluated } from "./evaluate.js";
+import { ExitCode } from "./exit-code.js";
 import { createOutput, facts } from "./output.js";
+import { assertCanWrite } from "./output-file.js";
 import { createProgress } from "./progress.js";
 import { wholeNumber } from "./shared-options.js";
 
@@ -70,6 +73,7 @@ async function importModel(path: string, options: ImportOptions): Promise<void> 
     import("../model-import/model-writer.js"),
   ]);
   const onnx = await readFile(path);
+  await assertCanWrite(options.out);
   progress.start("windows", 1);
   const network = await importNetwork(onnx, recordingsIn(options.speech), (done, total) => {
     if (done === 1) progress.start("windows", total);
@@ -88,6 +92,7 @@ async function importModel(path: string, options: ImportOptions): Promise<void> 
     licence: options.licence,
     trainingData: [],
   };
+  const unfinished = `${options.out}.${process.pid}.new`;
   const write = async (calibration: object) => {
     const sections = new Map([
       ["network", network.section],
@@ -97,14 +102,20 @@ async function importModel(path: string, options: ImportOptions): Promise<void> 
         return section ? [[name, section.bytes]] : [];
       }),
     ]);
-    const unfinished = `${options.out}.${process.pid}.new`;
     await writeFile(unfinished, modelFileBytes(description, sections));
-    await rename(unfinished, options.out);
   };
   const { tensors: _, ...usual } = shipped.calibration!;
-  await write(usual);
-  const fitted = await calibrationFor(options);
-  if ("fit" in fitted) await write(calibrated(usual, fitted.fit));
+  const fitted = await (async () => {
+    try {
+      await write(usual);
+      const calibration = await calibrationFor({ ...options, out: unfinished });
+      if ("fit" in calibration) await write(calibrated(usual, calibration.fit));
+      await rename(unfinished, options.out);
+      return calibration;
+    } finally {
+      await rm(unfinished, { force: true });
+    }
+  })();
   const { revision } = await readModelFile(await readFile(options.out));
   const { architecture, dimensions, windows, likeness } = network;
   const answer = { file: options.out, revision, architecture, dimensions, windows, likeness, calibration: fitted };
@@ -138,7 +149,10 @@ async function calibrationFor({ speech, out, workers, json = false }: ImportOpti
     );
     return { fit: fitCalibration(evaluation.trials) };
   } catch (error) {
-    if (error instanceof CalibrationRefusal || error instanceof CommandError) return { reason: error.message };
+    // The recordings do not allow it. An interruption ends the command.
+    const refused =
+      error instanceof CalibrationRefusal || (error instanceof CommandError && error.exitCode === ExitCode.usage);
+    if (refused) return { reason: error.message };
     throw error;
   }
 }
@@ -161,7 +175,9 @@ async function modelBytes(model: string): Promise<Uint8Array> {
 
 async function info(model: string, options: { readonly json?: boolean }): Promise<void> {
   const bytes = await modelBytes(model);
-  const file = await readModelFile(bytes);
+  const file = await readModelFile(bytes).catch((error: unknown) => {
+    throw error instanceof ModelFileError ? new ModelFileError(error.code, `${model}: ${error.message}`) : error;
+  });
   const { dimensions, windowSeconds, frontEnd } = file.network.description as {
     dimensions: number;
     windowSeconds: number;

@@ -1,6 +1,8 @@
 import { Command, CommanderError } from "commander";
 import { AudioError } from "../audio/index.js";
 import { StatusCode, StatusError } from "../contract/index.js";
+import { EngineError } from "../engine/engine-error.js";
+import { ModelFileError } from "../engine/model-file-error.js";
 import { ConfigError } from "../server/config.js";
 import { fileFault } from "../server/file-fault.js";
 import { VERSION } from "../server/version.js";
@@ -89,6 +91,8 @@ const statusOf = (error: unknown) =>
 function described(error: unknown): { message: string; hint?: string | undefined; exitCode: ExitCode } {
   if (error instanceof CommandError) return error;
   if (error instanceof ConfigError) return { message: error.message, exitCode: ExitCode.usage };
+  if (error instanceof ModelFileError || (error instanceof EngineError && isOfAFile(error)))
+    return { message: error.message, exitCode: ExitCode.usage };
   if (error instanceof AudioError) return { message: error.message, exitCode: ExitCode.usage };
   if (error instanceof StatusError) return describedStatus(error);
   const { path } = error as NodeJS.ErrnoException;
@@ -96,6 +100,8 @@ function described(error: unknown): { message: string; hint?: string | undefined
   if (fault && path) return { message: `${path}: ${fault}`, exitCode: ExitCode.usage };
   return { message: error instanceof Error ? error.message : String(error), exitCode: ExitCode.failed };
 }
+
+const isOfAFile = ({ code }: EngineError) => code === "BAD_MODEL" || code === "BAD_CALIBRATION";
 
 function describedStatus(error: StatusError): { message: string; hint?: string; exitCode: ExitCode } {
   const violations = error.status.fieldViolations

@@ -1,9 +1,10 @@
 import { attackModelsOf } from "./attack-network.js";
 import { calibrationOf } from "./calibration.js";
 import { attacksUnder, readCalibrationFile } from "./calibration-file.js";
-import { badArgument, badModel } from "./engine-error.js";
+import { badArgument, badModel, EngineError } from "./engine-error.js";
 import { InThread } from "./in-thread.js";
 import { type ModelFile, readModelFile } from "./model-file.js";
+import { ModelFileError } from "./model-file-error.js";
 import { weightsOf } from "./network.js";
 import { compileKernels, parallelism, readCalibration, readModel, shared } from "./platform.js";
 import { Pool, type PoolOptions } from "./pool.js";
@@ -40,19 +41,34 @@ function windowSecondsOf(model: ModelFile): number {
   throw badModel(`windowSeconds of the model must be 0.5 to 9, got ${String(windowSeconds)}`);
 }
 
+/** An error about the contents of a file names the file. */
+async function naming<T>(file: unknown, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (typeof file !== "string" && !(file instanceof URL)) throw error;
+    if (error instanceof ModelFileError) throw new ModelFileError(error.code, `${file}: ${error.message}`);
+    if (error instanceof EngineError && error.code === "BAD_CALIBRATION")
+      throw new EngineError(error.code, `${file}: ${error.message}`);
+    throw error;
+  }
+}
+
 /** Opens an engine: kernels compiled, model checked, workers loaded. Close it when done. */
 export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngine> {
   const workers = count(options.workers, Math.min(8, parallelism()), 0, mostWorkers, "workers");
   const [module, model] = await Promise.all([
     compileKernels(),
-    options.model instanceof Uint8Array ? readModelFile(options.model) : readModel(options.model).then(readModelFile),
+    options.model instanceof Uint8Array
+      ? readModelFile(options.model)
+      : naming(options.model, readModel(options.model).then(readModelFile)),
   ]);
   const own =
     options.calibration === null || options.calibration instanceof Uint8Array
       ? options.calibration
       : await readCalibration(options.calibration);
   const calibrated = own
-    ? await readCalibrationFile(own, model.revision)
+    ? await naming(options.calibration, readCalibrationFile(own, model.revision))
     : { section: model.calibration, attacks: {}, revision: model.calibrationRevision };
   const dimensions = dimensionsOf(model);
   const windowSeconds = windowSecondsOf(model);

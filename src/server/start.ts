@@ -15,7 +15,7 @@ import { createPeerAddress } from "../token/peer-address.js";
 import { createTokenService, type TokenService } from "../token/service.js";
 import { createVerifier, type TrustedIssuer } from "../token/verify.js";
 import type { ConfigurationOverrides } from "../voiceprint/configuration-set.js";
-import { ofSetting, type ServerConfig } from "./config.js";
+import { ConfigError, ofSetting, type ServerConfig } from "./config.js";
 import { endFirstRun, FIRST_SCOPE, type FirstApplication, type FirstOwner, firstOwner, firstRun } from "./first-run.js";
 import { closedGuard, type Guard, openGuard, tokenGuard } from "./guard.js";
 import { type Page, servePage } from "./http/page.js";
@@ -84,7 +84,10 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       mostCalls: 64 * concurrentAudio + 4 * liveCalls,
       calibration: calibration ?? null,
     };
-    const models = await OpenModels.open(config, room, parts.engine);
+    const models = await OpenModels.open(config, room, parts.engine).catch((error: unknown) => {
+      if (!(error instanceof EngineError) || error.code !== "BAD_CALIBRATION") throw error;
+      throw new ConfigError(`calibration: ${config.calibration}: ${error.message}`);
+    });
     opened.push(() => models.close());
     const { engine } = models;
     const processor = new VoiceprintsProcessor({

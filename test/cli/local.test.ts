@@ -1,7 +1,7 @@
 /** The built command in separate processes, with the shipped model and an embedded store, as a user runs it. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -186,6 +186,9 @@ describe("an evaluation from the command line", () => {
     expect(last.curve.length).toBeGreaterThan(2);
     expect(JSON.stringify(last)).not.toContain(".wav");
     await rm(kept);
+    // A model can be chosen by its name, as for a box.
+    const accurate = ["--model", "vivavoce-2-accurate", "--resamples", "0", "--no-keep", "--json"];
+    expect((await vivavoce("evaluate", "set", ...accurate)).json.summary.speakers).toBe(4);
     const again = await vivavoce("evaluate", "set", "--resamples", "100", "--no-keep");
     await expect(readFile(kept)).rejects.toThrow("ENOENT");
     const { value, interval } = first.json.summary.equalErrorRate;
@@ -193,6 +196,34 @@ describe("an evaluation from the command line", () => {
     expect(again.out.replaceAll(/ +/g, " ")).toContain(
       `EER ${percent(value)} % (${percent(interval.low)} to ${percent(interval.high)})`,
     );
+  });
+});
+
+describe("a model or a calibration that cannot be used", () => {
+  it("is named in the error", async () => {
+    await writeFile(join(folder, "text.txt"), "neither");
+    for (const name of ["ada", "bob"]) {
+      await mkdir(join(folder, "pair", name), { recursive: true });
+      for (const take of [1, 2])
+        await copyFile(join(folder, "voices", `${name}-${take}.wav`), join(folder, "pair", name, `${take}.wav`));
+    }
+    const calibration = "text.txt: the calibration file cannot be used: it is not JSON\n";
+    expect(await vivavoce("serve", "--store", "memory", "--calibration", "text.txt")).toMatchObject({
+      code: 2,
+      err: `error: calibration: ${calibration}`,
+    });
+    expect(await vivavoce("evaluate", "pair", "--calibration", "text.txt")).toMatchObject({
+      code: 2,
+      err: `error: ${calibration}`,
+    });
+    expect(await vivavoce("evaluate", "pair", "--model", "text.txt")).toMatchObject({
+      code: 2,
+      err: "error: text.txt: this is not a vivavoce model file\n",
+    });
+    environment.VIVAVOCE_MODEL = "nowhere.vvm";
+    const missing = await vivavoce("measure", "voices/ada-1.wav");
+    delete environment.VIVAVOCE_MODEL;
+    expect(missing).toMatchObject({ code: 2, err: "error: nowhere.vvm: no such file\n" });
   });
 });
 

@@ -210,6 +210,15 @@ describe("errors are clear", () => {
       4,
       /^error: store: cannot connect to PostgreSQL at 127\.0\.0\.1:9: connection refused\n$/,
     ],
+    [["model", "info", "text.wav"], 2, /^error: \S+text\.wav: this is not a vivavoce model file\n$/],
+    // Before the work whose result would be lost.
+    [
+      ["evaluate", "nowhere", "--report", "nowhere/report.html"],
+      2,
+      /^error: nowhere\/report\.html: there is no folder nowhere\n$/,
+    ],
+    [["evaluate", "nowhere", "--scores", "folder.wav"], 2, /^error: \S+folder\.wav: this is a folder, not a file\n$/],
+    [["calibrate", "nowhere", "--out", "nowhere/c.json"], 2, /^error: nowhere\/c\.json: there is no folder nowhere\n$/],
   ])("%j exits %i", async (words, code, message) => {
     const argv = words.map((word) => word.replace(/\w+\.wav$/, (name) => file(name)));
     expect(await run(...argv)).toMatchObject({ code, err: expect.stringMatching(message) });

@@ -59,7 +59,9 @@ describe("under TLS", () => {
     vi.stubEnv("VIVAVOCE_PORT", "1");
     expect(await vivavoce("health", "--json")).toMatchObject({
       code: 4,
-      json: { error: expect.stringMatching(/^cannot connect to https:\/\/127\.0\.0\.1:1\/readyz: connection refused$/) },
+      json: {
+        error: expect.stringMatching(/^cannot connect to https:\/\/127\.0\.0\.1:1\/readyz: connection refused$/),
+      },
     });
     vi.unstubAllEnvs();
   });
