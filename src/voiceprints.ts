@@ -306,6 +306,8 @@ export class Voiceprints {
 
   /** Checks audio that is still arriving: `push` chunks until `answer` is set, or call `finish`. */
   async listen(target: Target & AttackChoices, rateHz: number, choices: CallChoices = {}): Promise<Listener> {
+    if (typeof target !== "object" || target === null)
+      throw unfit("target", "missing", `listen needs who to compare with, such as { persons: ["ada"] }, got ${target}`);
     const targets = await this.#targets({ ...choices, ...target });
     return this.#inLiveSession(async (context, stop) => {
       const ignoreCheckpoints = choices.ignoreCheckpoints ?? false;
@@ -352,6 +354,8 @@ export class Voiceprints {
     sealed: string | Uint8Array | Blob,
     choices: { readonly passphrase: string; readonly name?: string },
   ): Promise<NamedProfile[]> {
+    if (typeof choices?.passphrase !== "string")
+      throw unfit("passphrase", "missing", `import needs { passphrase: "…" }, got ${given(choices)}`);
     if (choices.name !== undefined) assertName(choices.name);
     const exported = await asFieldViolation(async () => open(await textOf(sealed), choices.passphrase));
     const profiles = Array.isArray(exported) ? (exported as ExportedProfile[]) : [];
@@ -413,7 +417,10 @@ export class Voiceprints {
     return this.#inSession(async (context) => {
       // All recordings are read before anything is stored, so that a rejected call leaves no new profile and no partial enrollment.
       const media: Media[] = [];
-      for (const recording of recordings) media.push(await this.#media(context, recording, choices));
+      for (const [i, recording] of recordings.entries())
+        media.push(
+          await this.#media(context, recording, choices, recordings.length > 1 ? `recordings[${i}]` : undefined),
+        );
       let profileId: string | null = null;
       const profile = async () => {
         profileId ??= await findOrCreateProfile(this.operations, this.settings.scope, {
@@ -503,8 +510,10 @@ export class Voiceprints {
     }
   }
 
-  async #media(context: SessionContext, audio: Audio, choices: CallChoices): Promise<Media> {
-    return upload(this.operations, context, await recordingOf(audio), callOptions(choices));
+  /** `place` is the recording's place in a list, for errors about a recording without a name. */
+  async #media(context: SessionContext, audio: Audio, choices: CallChoices, place?: string): Promise<Media> {
+    const recording = { ...(place !== undefined && { name: place }), ...(await recordingOf(audio, place)) };
+    return upload(this.operations, context, recording, callOptions(choices));
   }
 
   #liveAccess(): LiveAccess {
@@ -537,6 +546,8 @@ export class Voiceprints {
       const all = await profilesIn(this.operations, this.settings.scope, kind);
       return all.filter((profile) => tag === undefined || profile.tag === tag);
     }
+    if (!Array.isArray(names))
+      throw unfit("names", "malformed", `the names of ${kind}s must be a list, got ${typeof names}`);
     return each(names, async (name) => ({ id: await this.#existingProfile(kind, name, tag), name }));
   }
 
@@ -668,7 +679,11 @@ function missingOf({
 export type AudioChunk = Float32Array | Int16Array | { readonly bytes: Uint8Array; readonly encoding: RawEncoding };
 
 function samplesOfChunk(chunk: AudioChunk, rateHz: number): Float32Array {
-  if (chunk instanceof Float32Array) return chunk;
+  if (chunk instanceof Float32Array) {
+    const at = chunk.findIndex((sample) => !Number.isFinite(sample));
+    if (at === -1) return chunk;
+    throw unfit("audio", "not_audio", `sample ${at} of the chunk is ${chunk[at]}, not a finite number`);
+  }
   if (chunk instanceof Int16Array) return Float32Array.from(chunk, (sample) => sample / 32768);
   if (typeof chunk === "object" && chunk !== null && "bytes" in chunk && chunk.bytes instanceof Uint8Array) {
     const { bytes, encoding } = chunk;
@@ -817,13 +832,14 @@ const unfit = (field: string, violation: string, message: string): StatusError =
     fieldViolations: [fieldViolation(field, violation, message)],
   });
 
-const sealingNeeds = (given: unknown): string => {
-  const got =
-    typeof given === "object" && given
-      ? `{ passphrase: ${typeof (given as { passphrase?: unknown }).passphrase} }`
-      : typeof given;
-  return `a sealed export needs { passphrase: "…" }, got ${got}; without a second argument the export is not sealed`;
-};
+/** The type of a passphrase that is not a text. */
+const given = (choices: unknown): string =>
+  typeof choices === "object" && choices
+    ? `{ passphrase: ${typeof (choices as { passphrase?: unknown }).passphrase} }`
+    : typeof choices;
+
+const sealingNeeds = (choices: unknown): string =>
+  `a sealed export needs { passphrase: "…" }, got ${given(choices)}; without a second argument the export is not sealed`;
 
 function assertName(name: string): void {
   if (typeof name !== "string" || name === "") throw unfit("name", "malformed", "name must be a non-empty string");
@@ -880,7 +896,9 @@ function analysisOf(result: AnalyzeAudioResult, names: ReadonlyMap<string, strin
   };
 }
 
-async function recordingOf(audio: Audio): Promise<Recording> {
+async function recordingOf(audio: Audio, place?: string): Promise<Recording> {
+  const refused = (field: string, message: string) =>
+    unfit(field, "not_audio", place === undefined ? message : `${place}: ${message}`);
   if (audio instanceof Uint8Array) return { chunk: audio };
   if (audio instanceof ArrayBuffer) return { chunk: new Uint8Array(audio) };
   if (audio instanceof Blob) {
@@ -888,16 +906,19 @@ async function recordingOf(audio: Audio): Promise<Recording> {
     return audio instanceof File ? { chunk, name: audio.name } : { chunk };
   }
   if (typeof audio === "object" && audio !== null) {
-    if ("samples" in audio && audio.samples instanceof Float32Array)
-      return { chunk: floatWav([audio.samples], audio.rateHz) };
+    if ("samples" in audio && audio.samples instanceof Float32Array) {
+      const { samples, rateHz } = audio;
+      // A WAV file cannot say what was given.
+      if (!Number.isFinite(rateHz)) throw refused("rate", `rateHz must be the sampling rate in Hz, got ${rateHz}`);
+      return { chunk: floatWav([samples], rateHz) };
+    }
     if ("bytes" in audio && audio.bytes instanceof Uint8Array) {
       const { bytes, encoding, rateHz, channels = 1, name } = audio;
       return { chunk: bytes, encoding, rate: rateHz, channels, ...(name !== undefined && { name }) };
     }
   }
-  throw unfit(
+  throw refused(
     "audio",
-    "not_audio",
     "audio must be a recording as Uint8Array, ArrayBuffer or Blob (read a file first), { samples: Float32Array, rateHz }, or { bytes, encoding, rateHz }",
   );
 }

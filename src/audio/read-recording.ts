@@ -13,6 +13,11 @@ export function readRecording(bytes: Uint8Array | ArrayBuffer | ByteSource, raw?
       : bytes instanceof ArrayBuffer
         ? bytesOf(new Uint8Array(bytes))
         : bytes;
+  if (typeof source?.read !== "function")
+    throw new AudioError(
+      "NOT_AUDIO",
+      `a recording must be a Uint8Array or an ArrayBuffer (read a file first), got ${source === null ? "null" : typeof source}`,
+    );
   if (source.length === 0) throw new AudioError("EMPTY", "the recording is empty (0 bytes)");
   if (raw !== undefined) return recordingOfRaw(source, raw);
   if (isWav(source)) return recordingOfWav(source);

@@ -47,10 +47,15 @@ export function recordingOfRaw(source: ByteSource, format: RawFormat): Recording
   return recordingOfBytes(source, { rateHz, channels, start: 0, bytes: source.length, bytesPerFrame }, encoding);
 }
 
+const isSamples = (given: unknown): boolean =>
+  given instanceof Float32Array || given instanceof Float64Array || given instanceof Int16Array;
+
 /** Samples from the caller: one array per channel, floats in -1..1 or 16-bit integers. They are not modified. */
 export function recordingOfSamples(samples: Samples | readonly Samples[], rateHz: number): Recording {
   const channels = Array.isArray(samples) ? (samples as readonly Samples[]) : [samples as Samples];
   checkLayout(rateHz, channels.length);
+  if (!channels.every(isSamples))
+    throw new AudioError("NOT_AUDIO", "samples must be a Float32Array, a Float64Array or an Int16Array");
   const frames = channels[0]!.length;
   if (channels.some((channel) => channel.length !== frames)) {
     throw new AudioError("BAD_HEADER", "all channels of a recording must have the same length");

@@ -4,7 +4,7 @@
  */
 import { type AttackModel, attackWindowFrames } from "./attack-network.js";
 import { inCall } from "./call.js";
-import { checkRate, piece } from "./engine-stream.js";
+import { checkRate, checkSampleArray, piece } from "./engine-stream.js";
 import type { AttackScore, AttackStream, CallOptions } from "./port.js";
 import type { StreamFormat, StreamState, WindowFeatures } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
@@ -72,6 +72,7 @@ export class AttackListening implements AttackStream {
   }
 
   async push(samples: Float32Array): Promise<void> {
+    checkSampleArray(samples);
     this.#waiting.push(samples.slice());
     this.#waitingSamples += samples.length;
     if (this.#waitingSamples >= leastPieceSeconds * this.#format.rateHz) await this.#advance(this.#taken());

@@ -15,6 +15,12 @@ export function checkRate(rateHz: number): void {
   throw new EngineError("BAD_RATE", `the sampling rate must be 4,000 to 192,000 Hz, got ${rateHz}`);
 }
 
+/** Before samples cross threads; the kernels check their values. */
+export function checkSampleArray(samples: Float32Array): void {
+  if (!(samples instanceof Float32Array))
+    throw new EngineError("BAD_SAMPLES", "samples must be a Float32Array with values from -1 to 1");
+}
+
 /** What a stream needs from the model. */
 export type StreamModel = Pick<ModelInfo, "windowSeconds"> & Summaries;
 
@@ -57,6 +63,7 @@ export class EngineStream implements VoiceStream {
 
   push(samples: Float32Array): Promise<number> {
     return this.#inTurn(async (signal, pause) => {
+      checkSampleArray(samples);
       await this.advance(samples, signal, pause);
       return this.#netSpeechSeconds;
     });

@@ -194,7 +194,7 @@ export class Scoring {
   }
 
   threshold(rate: number, { ratios, impostors }: Pick<Score, "ratios" | "impostors">): number {
-    if (!(rate > 0 && rate < 1)) throw badArgument("the false-accept rate must be above 0 and below 1");
+    if (!(rate > 0 && rate < 1)) throw badArgument(`the false-accept rate must be above 0 and below 1, got ${rate}`);
     const cosine = this.#kernels.run.impostorCosine(rate, impostors.center, impostors.spread);
     return ratios.unlike + cosine * (ratios.identical - ratios.unlike);
   }

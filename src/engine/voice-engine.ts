@@ -1,8 +1,8 @@
 import { AttackListening } from "./attack-check.js";
 import type { AttackModel } from "./attack-network.js";
 import { inCall } from "./call.js";
-import { EngineError, NotSupportedError } from "./engine-error.js";
-import { checkRate, EngineStream, type StreamModel } from "./engine-stream.js";
+import { badArgument, EngineError, NotSupportedError } from "./engine-error.js";
+import { checkRate, checkSampleArray, EngineStream, type StreamModel } from "./engine-stream.js";
 import { WasmGallery } from "./gallery.js";
 import { Kernels } from "./kernels.js";
 import type {
@@ -72,10 +72,12 @@ export class VoiceEngine implements Engine {
   }
 
   async train(segments: readonly Voice[], options: CallOptions = {}): Promise<TrainedVoice> {
+    checkList(segments, "segments");
     return inCall(this.threads, options, (signal) => this.threads.call("train", [segments], [], signal));
   }
 
   async score(templates: readonly Template[], probe: Voice, options: CallOptions = {}): Promise<Score[]> {
+    checkList(templates, "templates");
     return inCall(this.threads, options, async (signal) => {
       if (templates.length <= fewTemplates) return this.#scoring.scores(templates, probe);
       // The parts of an adapted print are not compared, so they need not cross threads.
@@ -112,6 +114,8 @@ export class VoiceEngine implements Engine {
 
   attackThreshold(kind: AttackKind, falseAlarmRate: number): number {
     const { location, scale } = this.#attackModel(kind).genuine;
+    if (!(falseAlarmRate > 0 && falseAlarmRate < 1))
+      throw badArgument(`the false-alarm rate must be above 0 and below 1, got ${falseAlarmRate}`);
     // A lower limit: sources unlike those measured reach higher ratios with genuine speech (training/spoof/LOG.md 16).
     return Math.max(leastAttackThreshold, location - scale * Math.log(falseAlarmRate));
   }
@@ -158,7 +162,10 @@ export class VoiceEngine implements Engine {
 }
 
 function checkInput(samples: Float32Array, rateHz: number): void {
-  if (!(samples instanceof Float32Array))
-    throw new EngineError("BAD_SAMPLES", "samples must be a Float32Array with values from -1 to 1");
+  checkSampleArray(samples);
   checkRate(rateHz);
+}
+
+function checkList(list: unknown, what: string): void {
+  if (!Array.isArray(list)) throw badArgument(`${what} must be a list, got ${list === null ? "null" : typeof list}`);
 }

@@ -55,6 +55,7 @@ export async function attempt<T>(
 ): Promise<T> {
   const watch = watchOver(options);
   try {
+    assertTimeout(options);
     watch.signal.throwIfAborted();
     return await work({ ...options, signal: watch.signal });
   } catch (error) {
@@ -64,6 +65,15 @@ export async function attempt<T>(
   } finally {
     watch.end();
   }
+}
+
+/** The engine would refuse it too, but then as a fault of the engine. */
+function assertTimeout({ timeoutMs }: OperationOptions): void {
+  if (timeoutMs === undefined || timeoutMs > 0) return;
+  throw new StatusError({
+    statusCode: StatusCode.INVALID_REQUEST,
+    message: `timeoutMs must be above 0, got ${timeoutMs}`,
+  });
 }
 
 /** `setTimeout` fires at once when given a longer delay. */

@@ -27,6 +27,11 @@ function framesIn(recording: Recording): number {
   return frames;
 }
 
+test.each([null, undefined, "call.wav", 7, {}])("%j in place of bytes is refused", (given) => {
+  expect(() => readRecording(given as never)).toThrow(/^a recording must be a Uint8Array or an ArrayBuffer/);
+  expect(codeOf(() => recordingOfSamples(given as never, 8000))).toBe("NOT_AUDIO");
+});
+
 describe("files that are not recordings", () => {
   const text = new TextEncoder().encode("The quick brown fox jumps over the lazy dog. ".repeat(50));
   const cases: [string, Uint8Array, string][] = [

@@ -75,6 +75,8 @@ test("attack thresholds fitted to an operator's own calls replace the model's, f
   const own = await opened({ revision, location: 1, scale: 0.5 });
   expect(own.attackThreshold("synthetic", 0.01)).toBeCloseTo(1 + 0.5 * Math.log(100), 12 /* rounding */);
   expect(own.attackThreshold("playback", 0.01)).toBe(plain.attackThreshold("playback", 0.01));
+  for (const rate of [0, 1, Number.NaN])
+    expect(() => own.attackThreshold("synthetic", rate)).toThrow(`above 0 and below 1, got ${rate}`);
   await Promise.all([plain.close(), own.close()]);
   await expect(opened({ revision: "0".repeat(64), location: 1, scale: 0.5 })).rejects.toThrow(/another network/);
   for (const wrong of [{ revision, location: 1, scale: 0 }, { revision, scale: 1 }, { location: 1, scale: 1 }, null, 7])

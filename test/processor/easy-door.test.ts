@@ -108,6 +108,47 @@ describe("the ten-line program", () => {
     expect(await voice.people()).not.toContain("carol");
   });
 
+  test("an error about one of several recordings says which one", async () => {
+    await expect(voice.enroll("carol", [recorded(alice, 1), new Uint8Array(100)])).rejects.toThrow(
+      /^recordings\[1\]: not a WAV file/,
+    );
+    await expect(voice.enroll("carol", ["carol.wav" as never, recorded(alice, 1)])).rejects.toThrow(
+      /^recordings\[0\]: audio must be/,
+    );
+  });
+
+  test.each([undefined, Number.NaN, "fast"])("a rate of %j is named as it was given", async (rateHz) => {
+    const audio = { samples: new Float32Array(8000), rateHz: rateHz as number };
+    await expect(voice.verify("bob", audio)).rejects.toThrow(`rateHz must be the sampling rate in Hz, got ${rateHz}`);
+  });
+
+  test("a name in place of a list of names is rejected, and so are calls without their options", async () => {
+    for (const call of [
+      voice.identify(recorded(bob, 6), "bob" as never),
+      voice.analyze(recorded(bob, 6), { persons: "bob" as never }),
+      voice.listen({ persons: "bob" as never }, rateHz),
+    ])
+      await expect(call).rejects.toThrow("the names of persons must be a list, got string");
+    expect(await refusal(voice.listen(undefined as never, rateHz))).toMatchObject({ fields: ["target missing"] });
+    expect(await refusal(voice.import("{}", undefined as never))).toMatchObject({ fields: ["passphrase missing"] });
+  });
+
+  test.each([0, -1, Number.NaN])("a timeout of %d ms is rejected", async (timeoutMs) => {
+    await expect(voice.verify("bob", recorded(bob, 6), { timeoutMs })).rejects.toThrow(
+      `timeoutMs must be above 0, got ${timeoutMs}`,
+    );
+  });
+
+  test("a chunk with a sample that is not a number is rejected, and the check goes on", async () => {
+    const listener = await voice.listen({ persons: ["bob"] }, rateHz);
+    expect(await refusal(listener.push(Float32Array.of(0, Number.NaN)))).toMatchObject({
+      code: "INVALID_REQUEST",
+      fields: ["audio not_audio"],
+    });
+    expect(await listener.push(new Float32Array(100))).toBeNull();
+    await listener.close();
+  });
+
   test("identifies, watches and analyzes", async () => {
     const found = await voice.identify(recorded(bob, 6));
     expect(found.candidates[0]!.name).toBe("bob");
