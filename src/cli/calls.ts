@@ -17,9 +17,12 @@ export async function profileOf(operations: Operations, scope: string, owner: Ow
   const { kind, name, tag } = owner;
   throw new CommandError(
     `no ${kind} "${name}"${tag ? ` with tag "${tag}"` : ""} is enrolled here`,
-    `enroll first: vivavoce enroll ${kind === "fraudster" ? "--fraudster " : ""}${name} a.wav b.wav c.wav`,
+    `enroll first: vivavoce enroll ${kind === "fraudster" ? "--fraudster " : ""}${tag ? `--tag ${quoted(tag)} ` : ""}${quoted(name)} a.wav b.wav c.wav`,
   );
 }
+
+/** As a shell reads it. */
+const quoted = (word: string): string => (/^[\w.@+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
 /** Adds the name of the file, if the error is about the file. */
 export function faultOf(path: string, error: unknown): unknown {
@@ -41,7 +44,7 @@ export async function recordingOf(path: string, format: RawOptions | undefined):
 const remedies: Partial<Record<AudioValidity, string>> = {
   [AudioValidity.AUDIO_TOO_SHORT]: "speak longer",
   [AudioValidity.AUDIO_TOO_SOFT]: "speak up, or move closer to the microphone",
-  [AudioValidity.AUDIO_TOO_LOUD]: "lower the recording level: the audio is clipped",
+  [AudioValidity.AUDIO_TOO_LOUD]: "the audio is clipped, so lower the recording level",
   [AudioValidity.AUDIO_TOO_NOISY]: "find a quieter place",
   [AudioValidity.MULTIPLE_SPEAKERS_DETECTED]: "record one person at a time",
   [AudioValidity.INVALID_AUDIO]: "record it again, as WAV",

@@ -150,7 +150,7 @@ export async function check(
         facts([
           ["decision", words(answer.decision).toUpperCase()],
           ["reason", words(answer.reason)],
-          ["voice of", subject],
+          ["compared with", subject],
           ["score (cosine)", comparison.score?.toFixed(3)],
           ["ratio (log)", ratioText(comparison)],
           ["risk", risk === undefined ? null : `${risk} of 1000`],

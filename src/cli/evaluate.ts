@@ -219,7 +219,7 @@ function text(evaluation: Evaluation): string {
     unusable.length + unscoredTrials === 0
       ? []
       : [
-          `not scored: ${unscoredTrials} trials (${unusable.length} recordings without usable speech, ${failedModels} enrollments that failed)`,
+          `not scored: ${unscoredTrials} trials (recordings without usable speech: ${unusable.length}; enrollments that failed: ${failedModels})`,
           ...unusable.slice(0, 10).map(({ file, reason }) => `  ${file}: ${reason}`),
         ];
   if (!summary)

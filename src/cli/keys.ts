@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { loadConfig } from "../server/config.js";
 import { openConfiguredStore } from "../server/open-store.js";
@@ -32,12 +33,17 @@ export function keysCommand(program: Command): void {
     .action(rotate);
 }
 
+const isFolder = (store: string) => store !== "memory" && !/^postgres(ql)?:/.test(store);
+
 async function rotate(options: Options): Promise<void> {
   const output = createOutput(options.json ?? false);
   const config = loadConfig({
     ...(options.config ? { file: options.config } : {}),
     flags: { store: options.store },
   });
+  // A store that is not there would be created, and the answer would be that it has no keys.
+  if (isFolder(config.store) && !existsSync(config.store))
+    throw new CommandError(`there is no store in ${config.store}`);
   const store = await openConfiguredStore(config).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === "locked")
       throw new CommandError(

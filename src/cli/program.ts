@@ -32,7 +32,7 @@ export function createProgram(): Command {
     )
     .version(VERSION)
     .showSuggestionAfterError()
-    .showHelpAfterError("(--help lists the commands)")
+    .showHelpAfterError("(--help shows how to use it)")
     .exitOverride()
     .addHelpText(
       "after",

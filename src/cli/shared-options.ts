@@ -67,9 +67,9 @@ export function mediaFormat({ encoding, rate, channels }: AudioOptions): RawOpti
 
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {
-    const value = Number(text);
+    const value = text.trim() === "" ? Number.NaN : Number(text);
     if (!Number.isInteger(value) || value < least || value > most) {
-      throw new InvalidArgumentError(`must be a whole number from ${least} to ${most}`);
+      throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
     }
     return value;
   };

@@ -71,7 +71,9 @@ export function parseTrialList(text: string, root: string): TrialSet {
     if (words[0] === "" || words[0]!.startsWith("#")) return;
     const at = `line ${index + 1}`;
     if (words.length !== 3)
-      throw new TrialSetError(`${at}: expected "label enroll[,enroll…] test", got ${words.length} words`);
+      throw new TrialSetError(
+        `${at}: expected "label enroll[,enroll…] test", got ${words.length === 1 ? "one word" : `${words.length} words`}`,
+      );
     const [label, enroll, test] = words as [string, string, string];
     const same = LABELS[label.toLowerCase()];
     if (same === undefined) {

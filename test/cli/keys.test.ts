@@ -109,3 +109,12 @@ test("explains why keys cannot be rotated", async () => {
   expect(locked.err).toContain("in use by another process");
   expect([memory.code, unknown.code, locked.code].every((code) => code !== 0)).toBe(true);
 });
+
+test("does not create a store where there is none", async () => {
+  const nowhere = join(folder, "nowhere");
+  expect(await run("keys", "rotate", "--store", nowhere)).toMatchObject({
+    code: 2,
+    err: `error: there is no store in ${nowhere}\n`,
+  });
+  await expect(readFile(nowhere)).rejects.toThrow("ENOENT");
+});

@@ -237,6 +237,11 @@ describe("errors are clear", () => {
     expect(ran.json.error).toMatch(/nobody/);
     expect(ran.json.hint).toMatch(/enroll/);
     expect((await run("enroll", "ada", "--json")).json.error).toMatch(/missing required argument/);
+    const tagged = await run("verify", "Ada L.", file("ada-4.wav"), "--tag", "work", ...place, "--json");
+    expect(tagged.json.hint).toBe("enroll first: vivavoce enroll --tag work 'Ada L.' a.wav b.wav c.wav");
+    expect((await run("measure", file("ada-4.wav"), "--channel", "")).err).toMatch(
+      /^error: option '--channel <n>' argument '' is invalid. It must be a whole number from 0 to 64.\n/,
+    );
   });
 
   it("every command can print JSON", async () => {
