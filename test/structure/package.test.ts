@@ -99,6 +99,21 @@ test("every link of the README leads to a file in one of the packages", () => {
   expect(dead.map(([, path]) => path)).toEqual([]);
 });
 
+test("every link of the box's pages leads to a file in its package", () => {
+  const place = join(installed.withBox, "node_modules/vivavoce-box");
+  const pages = readdirSync(place, { recursive: true, encoding: "utf8" }).filter((path) =>
+    /^(README\.md|(docs|deploy|examples)\/.+\.md)$/.test(path),
+  );
+  expect(pages.length).toBeGreaterThan(20);
+  const dead = pages.flatMap((page) =>
+    [...readFileSync(join(place, page), "utf8").matchAll(/\]\((?!https?:)([^)#\s]+)/g)]
+      .map(([, path]) => posix.join(posix.dirname(page), path!))
+      .filter((path) => !existsSync(join(place, path)))
+      .map((path) => `${page}: ${path}`),
+  );
+  expect(dead).toEqual([]);
+});
+
 test("the library works in an empty folder, with at most 20 packages and 30 MB", () => {
   const { packages } = JSON.parse(readFileSync(join(installed.withLibrary, "node_modules/.package-lock.json"), "utf8"));
   expect(Object.keys(packages).length).toBeLessThanOrEqual(20);
