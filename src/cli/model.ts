@@ -21,12 +21,12 @@ export function modelCommand(program: Command): void {
   withPlace(
     model
       .command("migrate")
-      .description("make the prints of a scope again with its current model, from the audio that was kept")
+      .description("retrain the voiceprints of a scope with its current model, from the recordings that were kept")
       .option("--dry-run", "only show what would happen to each print"),
   )
     .addHelpText(
       "after",
-      "\nThe box's configuration names the models: model, scopeModels and olderModels. A person's print whose audio was not kept stays\nwith its older model until three later calls have matched it.",
+      "\nThe settings model, scopeModels and olderModels of the box name the models. If no recordings of a person were kept,\ntheir voiceprint stays on the older model until three later calls have matched it.",
     )
     .action(migrate);
   modelFileCommands(model);
@@ -43,7 +43,7 @@ async function migrate(options: PlaceOptions & { readonly dryRun?: boolean }): P
         dryRun ? "Nothing was changed. A migration would have this result:" : "Prints of this scope:",
         facts([
           [dryRun ? "would move" : "moved", report.moved],
-          ["already of the new model", report.already],
+          ["already use the new model", report.already],
           ["scored by their own model until later calls move them", report.waitingForCalls],
           ["to be enrolled again", report.enrollmentNeeded],
           ["failed", report.failed],

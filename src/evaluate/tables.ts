@@ -55,7 +55,7 @@ export function tablesOf(
         ...[fpir, fnir, oracleFnir].map(rate),
       ]),
       notes: [
-        "Calls against lists drawn from the other speakers: who is not on one and is named (FPIR), who is on one and is not found (FNIR).",
+        "Each call is compared with lists of other speakers: without the caller (FPIR: how often somebody is named nevertheless), and with the caller (FNIR: how often the caller is not found).",
       ],
     },
     bands("net speech", byNetSpeech),
