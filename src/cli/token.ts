@@ -106,8 +106,9 @@ async function withAdministration(
       await store.close();
     }
   } catch (error) {
-    if (error instanceof OAuthError || error instanceof TokenRequestError)
-      throw new CommandError(error.message, undefined, ExitCode.failed);
+    if (error instanceof OAuthError)
+      throw new CommandError(error.message, undefined, error.status === 400 ? ExitCode.usage : ExitCode.failed);
+    if (error instanceof TokenRequestError) throw new CommandError(error.message, undefined, ExitCode.failed);
     if (error instanceof StoreError && error.code === "locked") {
       throw new CommandError(
         "this store is open in a running box",
