@@ -105,6 +105,14 @@ describe("JSON in", () => {
     expect(snake!.context!.gkScopeId!.value).toBe("scope");
   });
 
+  it("names the values of an enumeration if another one is given", async () => {
+    const { service } = rehearse();
+    const bad = await service.app.request("/v1/sessions/start", post({ context: CONTEXT, session_type: "FAX" }));
+    expect(bad.status).toBe(400);
+    const { message } = ((await bad.json()) as { status: { message: string } }).status;
+    expect(message).toMatch(/^session_type: expected SESSION_TYPE_CALL_CENTER, .* or its number, got "FAX"$/);
+  });
+
   it("accepts the contract's own camelCase names", async () => {
     const { service, seen } = rehearse();
     await service.app.request(

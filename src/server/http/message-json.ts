@@ -45,7 +45,7 @@ function faultIn(schema: DescMessage, json: JsonObject, outer = ""): Fault | nul
       fromJson(schema, { [key]: value });
     } catch (error) {
       const field = `${outer}${found.name}`;
-      return innerFault(found, value, field) ?? { field, why: readable(error) };
+      return innerFault(found, value, field) ?? { field, why: enumFault(found, value) ?? readable(error) };
     }
   }
   return null;
@@ -73,6 +73,13 @@ function hasItsShape(field: DescField, value: JsonValue): boolean {
 
 export const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The names that a field takes; `null` if it is no enumeration. */
+function enumFault(field: DescField, value: JsonValue): string | null {
+  if (field.fieldKind !== "enum") return null;
+  const names = field.enum.values.filter(({ number }) => number !== 0).map(({ name }) => name);
+  return `expected ${names.join(", ")} or its number, got ${JSON.stringify(value).slice(0, 100)}`;
+}
 
 /** Shortens `cannot decode field vendor.biosec.v1.Context.gk_scope_id from JSON: …` to the part that helps a caller. */
 function readable(error: unknown): string {
