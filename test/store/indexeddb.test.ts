@@ -1,5 +1,5 @@
 import "fake-indexeddb/auto";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { openIndexedDbStore } from "../../src/store/indexeddb/store.js";
 import { openIndexedDbShelf } from "../../src/store/seal/shelf-indexeddb.js";
 import { describeStoreContract } from "./contract.js";
@@ -25,4 +25,12 @@ test("profiles erased while they are listed do not end the list early", async ()
   expect((await otherPage.profiles.list("scope", null, 2)).map(({ id }) => id)).toEqual([ids[2], ids[3]]);
   expect(await otherPage.profiles.list("scope", ids[3]!, 2)).toEqual([]);
   await Promise.all([store.close(), otherPage.close(), shelf.close()]);
+});
+
+test("a runtime without IndexedDB is named as the reason", async () => {
+  vi.stubGlobal("indexedDB", undefined);
+  await expect(openIndexedDbStore("voices")).rejects.toThrow(
+    /^this runtime has no IndexedDB; in Node use openEmbedded/,
+  );
+  vi.unstubAllGlobals();
 });

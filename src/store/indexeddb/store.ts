@@ -40,6 +40,8 @@ export async function openIndexedDbStore(
   name = "vivavoce",
   options: IndexedDbStoreOptions = {},
 ): Promise<IndexedDbStore> {
+  if (globalThis.indexedDB === undefined)
+    throw new TypeError("this runtime has no IndexedDB; in Node use openEmbeddedStore of vivavoce-box/postgres");
   const shelf = await openIndexedDbShelf(`${name}-keys`);
   const ring = new KeyRing(shelf, webAead);
   let db: StoreDatabase | null = null;
