@@ -12,6 +12,11 @@ const GATHERED_SECONDS = 0.1;
 /** Smaller packets are not joined: each counts as if it had this many bytes (live-requests.ts). */
 const LEAST_GATHERED_BYTES = 32;
 
+/** A second of the fastest call. Without it, a call that sends large messages could fill the memory of the box. */
+const MOST_WAITING_BYTES = 1 << 20;
+
+const audioBytes = ({ content }: ListenRequest): number => (content.case === "audio" ? content.value.length : 0);
+
 export type AudioFormat = Pick<ListenStart, "encoding" | "rate" | "channels">;
 
 export class LiveMessages implements AsyncIterable<ListenRequest> {
@@ -22,7 +27,7 @@ export class LiveMessages implements AsyncIterable<ListenRequest> {
   #filled = 0;
 
   constructor(capacity: number, flow: { pause(): void; resume(): void } | null) {
-    this.#queue = new MessageQueue(capacity, flow);
+    this.#queue = new MessageQueue(capacity, flow, audioBytes, MOST_WAITING_BYTES);
   }
 
   /** The format of the audio that follows. The reader of the messages refuses unknown formats. */

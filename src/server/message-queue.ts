@@ -7,12 +7,24 @@ export class MessageQueue<T> implements AsyncIterable<T> {
     null;
   #ending: { readonly error: unknown | null } | null = null;
   #isPaused = false;
+  #waitingBytes = 0;
 
   constructor(
     private readonly capacity: number,
     /** Pauses or resumes the socket. Without it, the queue drops messages that do not fit. */
     private readonly flow: { pause(): void; resume(): void } | null,
+    private readonly bytesOf: (message: T) => number = () => 0,
+    /** The sender is also paused when this many bytes wait: messages may be large. */
+    private readonly mostBytes = Number.POSITIVE_INFINITY,
   ) {}
+
+  get #isFull(): boolean {
+    return this.#waiting.length >= this.capacity || this.#waitingBytes >= this.mostBytes;
+  }
+
+  get #hasRoom(): boolean {
+    return this.#waiting.length <= this.capacity / 2 && this.#waitingBytes <= this.mostBytes / 2;
+  }
 
   /** False if the message was dropped. */
   push(message: T): boolean {
@@ -23,9 +35,10 @@ export class MessageQueue<T> implements AsyncIterable<T> {
       reader.resolve({ done: false, value: message });
       return true;
     }
-    if (this.#waiting.length >= this.capacity && !this.flow) return false;
+    if (this.#isFull && !this.flow) return false;
     this.#waiting.push(message);
-    if (this.#waiting.length >= this.capacity && !this.#isPaused) {
+    this.#waitingBytes += this.bytesOf(message);
+    if (this.#isFull && !this.#isPaused) {
       this.#isPaused = true;
       this.flow?.pause();
     }
@@ -40,6 +53,7 @@ export class MessageQueue<T> implements AsyncIterable<T> {
   /** Waiting messages are dropped. The socket goes on: behind what is not read any more comes the other side's close. */
   fail(error: unknown): void {
     this.#waiting.length = 0;
+    this.#waitingBytes = 0;
     if (this.#isPaused) this.flow?.resume();
     this.#isPaused = false;
     this.#settle({ error });
@@ -55,7 +69,8 @@ export class MessageQueue<T> implements AsyncIterable<T> {
   #next(): Promise<IteratorResult<T>> {
     const message = this.#waiting.shift();
     if (message !== undefined) {
-      if (this.#isPaused && this.#waiting.length <= this.capacity / 2) {
+      this.#waitingBytes -= this.bytesOf(message);
+      if (this.#isPaused && this.#hasRoom) {
         this.#isPaused = false;
         this.flow?.resume();
       }

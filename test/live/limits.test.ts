@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as wait } from "node:timers/promises";
 import { create, toJson } from "@bufbuild/protobuf";
 import { afterAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
@@ -100,7 +101,7 @@ describe("a call", () => {
   });
 });
 
-it("a WebSocket peer that answers no pings is disconnected; one that does stays connected", async () => {
+it("a WebSocket peer that answers no pings is disconnected; one that does, or sends data, stays connected", async () => {
   const server = createServer();
   const sockets = new Sockets({
     log: jsonLog("silent"),
@@ -117,10 +118,17 @@ it("a WebSocket peer that answers no pings is disconnected; one that does stays 
   const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   const alive = new WebSocket(url);
   await once(alive, "open");
+  // The answers to pings wait behind data that a slow line has not carried yet.
+  const sending = new WebSocket(url, { autoPong: false });
+  await once(sending, "open");
+  const data = setInterval(() => sending.send("audio"), 10);
   const dead = new WebSocket(url, { autoPong: false });
   await once(dead, "open");
   expect((await once(dead, "close"))[0]).toBe(1006);
-  expect(alive.readyState).toBe(alive.OPEN);
+  await wait(200);
+  expect([alive.readyState, sending.readyState]).toEqual([alive.OPEN, sending.OPEN]);
+  clearInterval(data);
+  await once(sending, "close");
   sockets.destroy();
   server.close();
 });

@@ -25,6 +25,25 @@ describe("a queue", () => {
     expect(socket.resume).toHaveBeenCalledTimes(1);
   });
 
+  test("pauses its sender also when few messages have too many bytes", async () => {
+    const socket = flow();
+    const queue = new MessageQueue<number>(100, socket, (bytes) => bytes, 10);
+    const reader = readerOf(queue);
+    queue.push(4);
+    expect(socket.pause).not.toHaveBeenCalled();
+    queue.push(6);
+    queue.push(1);
+    expect(socket.pause).toHaveBeenCalledTimes(1);
+    expect(await reader.next()).toEqual(read(4));
+    expect(socket.resume).not.toHaveBeenCalled();
+    expect(await reader.next()).toEqual(read(6));
+    expect(socket.resume).toHaveBeenCalledTimes(1);
+    queue.push(20);
+    expect(socket.pause).toHaveBeenCalledTimes(2);
+    queue.fail(new Error("over"));
+    expect(socket.resume).toHaveBeenCalledTimes(2);
+  });
+
   test("drops messages that do not fit if its sender cannot be paused", async () => {
     const queue = new MessageQueue<number>(2, null);
     expect([1, 2, 3].map((message) => queue.push(message))).toEqual([true, true, false]);

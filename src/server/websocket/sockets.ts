@@ -1,5 +1,6 @@
 /** WebSockets on the box's port: paths, admission, and what all of them share. */
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { StatusCode } from "../../contract/index.js";
@@ -30,7 +31,7 @@ export interface SocketParts {
   /** Pages of other origins that may connect. */
   readonly origins: readonly string[];
   readonly publicUrl: () => string;
-  /** A peer that has not answered the last ping when the next is due is disconnected. */
+  /** A peer that has sent nothing, not even the answer to the last ping, when the next is due is disconnected. */
   readonly pingEveryMs?: number;
 }
 
@@ -83,21 +84,22 @@ export class Sockets {
     const requestId = requestIdOf(one(request.headers["x-request-id"]));
     const use = await route.open({ path, request, address: this.parts.addressOf(request), requestId });
     if (socket.destroyed) return;
+    const received = bytesReadOf(request.socket);
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
-      this.#watch(webSocket);
+      this.#watch(webSocket, received);
       use(webSocket);
     });
   }
 
-  #watch(socket: WebSocket): void {
+  #watch(socket: WebSocket, received: () => number): void {
     this.#open.add(socket);
-    let isAlive = true;
-    socket.on("pong", () => {
-      isAlive = true;
-    });
+    let before = -1;
     const ping = setInterval(() => {
+      // Not only the answer to a ping counts: it may wait behind audio that the peer has not sent yet, or that we have
+      // not read because the call is faster than its limit.
+      const isAlive = received() !== before || socket.isPaused;
       if (!isAlive || socket.bufferedAmount > MOST_UNSENT_BYTES) return socket.terminate();
-      isAlive = false;
+      before = received();
       socket.ping();
     }, this.parts.pingEveryMs ?? PING_EVERY_MS);
     socket.on("close", () => {
@@ -114,10 +116,15 @@ export class Sockets {
   }
 }
 
-/**
- * A separate function: in a shared scope, the listener would keep the request and its token in memory for the whole
+/*
+ * Separate functions: in a shared scope, the listeners would keep the request and its token in memory for the whole
  * call.
  */
+
+function bytesReadOf(connection: Socket): () => number {
+  return () => connection.bytesRead;
+}
+
 function endOnError(socket: Duplex): void {
   socket.on("error", () => socket.destroy());
 }
