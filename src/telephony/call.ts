@@ -155,12 +155,18 @@ export class Call {
       externalId: filled(line.engagement, fields),
     });
     const engaged = { ...scope, gkEngagementId: { value: gkEngagementId!.value } };
-    const { gkSessionId } = await exchange.startSession({
-      context: engaged,
-      sessionType: SessionType.CALL_CENTER,
-      externalId: filled(line.session, fields),
-      claimedPersonId: filled(line.claimedPerson, fields),
-    });
+    const { gkSessionId } = await exchange
+      .startSession({
+        context: engaged,
+        sessionType: SessionType.CALL_CENTER,
+        externalId: filled(line.session, fields),
+        claimedPersonId: filled(line.claimedPerson, fields),
+      })
+      .catch(async (error: unknown) => {
+        // Refused, for example because the caller's number is too long for a name.
+        await exchange.stopEngagement({ context: engaged });
+        throw error;
+      });
     return { ...engaged, gkSessionId: { value: gkSessionId!.value }, configsetId: line.configset };
   }
 

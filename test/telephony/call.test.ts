@@ -1,5 +1,7 @@
 /** What a single call must not do to the box. */
 import { expect, it } from "vitest";
+import { StatusCode, StatusError } from "../../src/contract/index.js";
+import { AudioForkSession } from "../../src/telephony/audio-fork/audio-fork.js";
 import { Call, type CallParts } from "../../src/telephony/call.js";
 import { DialectSession, type Received } from "../../src/telephony/port.js";
 
@@ -25,4 +27,25 @@ it("a mistake in a dialect ends its call and is logged, and nothing is thrown in
   call.receive("frame");
   expect(isClosed).toBe(true);
   expect(failures).toEqual([expect.stringContaining("a mistake in a dialect")]);
+});
+
+it("a call whose session cannot be started leaves no open engagement", async () => {
+  const stopped: unknown[] = [];
+  const exchange = {
+    startEngagement: async () => ({ gkEngagementId: { value: "engagement" } }),
+    startSession: async () => {
+      throw new StatusError({ statusCode: StatusCode.INVALID_REQUEST, message: "claimed_person_id is too long" });
+    },
+    stopEngagement: async ({ context }: { context: unknown }) => stopped.push(context),
+  };
+  const line = { name: "line", scope: "bank", engagement: "", session: "", claimedPerson: "{from}" };
+  const warned: (string | undefined)[] = [];
+  const log = { info() {}, error() {}, warn: (_: string, fields?: { reason?: string }) => warned.push(fields?.reason) };
+  const parts = { line, exchange, log } as unknown as CallParts;
+  const socket = { send() {}, close() {}, flow: null };
+  const call = new Call(parts, new AudioForkSession({}, { rate: 8000, channels: 1 }), socket, () => {});
+  call.receive(JSON.stringify({ callSid: "1", from: "1".repeat(300) }));
+  await call.leaveWhenOver();
+  expect(stopped).toEqual([{ gkScopeId: { value: "bank" }, gkEngagementId: { value: "engagement" } }]);
+  expect(warned).toEqual(["INVALID_REQUEST: claimed_person_id is too long"]);
 });
