@@ -64,7 +64,10 @@ export const lineSchema = z.discriminatedUnion("dialect", [
     dialect: z.literal("rtp"),
     host: z.string().min(1).default("127.0.0.1"),
     /** Each call gets one of these ports. */
-    ports: z.tuple([port, port]).default([20_000, 20_999]),
+    ports: z
+      .tuple([port, port])
+      .refine(([first, last]) => first <= last, "must be the first and the last port, as in [20000, 20999]")
+      .default([20_000, 20_999]),
     format: z.enum(rtpFormats as [string, ...string[]]).default("ulaw"),
     announcedSeconds: seconds.default(60),
   }),

@@ -125,6 +125,10 @@ describe("an invalid setting is refused before anything is opened, with its name
     ],
     [{ env: { VIVAVOCE_CONFIGSETS: '{"bank":{"basedOn":"nope"}}' } }, /configsets: .*"bank".*no built-in set "nope"/],
     [{ flags: { configsets: { bank: { minSnr: 3 } } } }, /configsets: .*minSnr/],
+    [
+      { flags: { telephony: [{ name: "rtp", dialect: "rtp", scope: "bank", ports: [20_999, 20_000] }] } },
+      /telephony\.0\.ports \(the command line\): must be the first and the last port/,
+    ],
     [{ file: "/nowhere/config.json" }, /no such file/],
     [{ file: "/" }, /^\/: this is a folder, not a file$/],
     [{ flags: { store: "postgres://a/b" } }, /seal\.keys/],
