@@ -165,7 +165,8 @@ function untilFailed(get: JWTVerifyGetKey, clock: Clock): JWTVerifyGetKey {
       failed = null;
       return key;
     } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey)) failed = { error, at: clock.now() };
+      // If the token is at fault (an unknown key, or none named where several fit), the keys were read.
+      if (refusal(error) === null) failed = { error, at: clock.now() };
       throw error;
     }
   };

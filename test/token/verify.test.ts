@@ -354,4 +354,20 @@ describe("issuers", () => {
       server.close();
     }
   });
+
+  test("a forged token that names no key does not keep others out, even if several keys fit", async () => {
+    const next = { ...(await exportJWK(otherKeys.publicKey)), kid: "k2", alg: "ES256" };
+    const server = createServer((_, response) => {
+      response.setHeader("Content-Type", "application/json").end(JSON.stringify({ keys: [jwk, next] }));
+    }).listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    try {
+      const { port } = server.address() as AddressInfo;
+      const remote = createVerifier({ issuers: [{ ...trusted, keys: `http://127.0.0.1:${port}/jwks` }], clock });
+      await refused(await sign(base, { header: { kid: undefined } }), remote).toMatchObject({ status: 401 });
+      await remote.verify(await sign(), "bio");
+    } finally {
+      server.close();
+    }
+  });
 });
