@@ -236,6 +236,22 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
       expect((await ring.shelf.find("scope", [late.id])).size).toBe(0);
     }));
 
+  test("opens keys that a rotation wraps again, or that are destroyed, while they are being opened", () =>
+    withVault(async (_vault, ring) => {
+      const ids: string[] = [];
+      for (let i = 0; i < 3; i++) ids.push((await ring.create("scope", "profile")).id);
+      const find = vi.spyOn(ring.shelf, "find").mockImplementationOnce(async (scopeId, wanted) => {
+        const found = await ring.shelf.find(scopeId, wanted);
+        await ring.destroy("scope", [ids[0]!]);
+        await ring.rotate("scope");
+        await ring.rotate("scope");
+        return found;
+      });
+      const opened = await new KeyRing(ring.shelf, aead).open("scope", ids);
+      expect([...opened.keys()].sort()).toEqual(ids.slice(1).sort());
+      find.mockRestore();
+    }));
+
   test("overwrites the raw bytes of keys as soon as they are imported or wrapped", async () => {
     const raws: Uint8Array[] = [];
     const watched: Aead = {

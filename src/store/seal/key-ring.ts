@@ -116,6 +116,7 @@ export class KeyRing {
     if (wanted.length === 0) return keys;
     for (const wrapped of (await this.shelf.find(scopeId, wanted)).values()) {
       const key = await this.#unwrap(scopeId, wrapped);
+      if (!key) continue;
       keys.set(wrapped.id, key);
       // A batch means a gallery is being loaded: each key is used once, and caching it would evict keys in use.
       if (wanted.length === 1) this.#hold(scopeId, wrapped.id, key);
@@ -144,7 +145,7 @@ export class KeyRing {
     const id = toHex(named.subarray(0, 16));
     return untilUncontended(`the secret of scope ${scopeId}`, async () => {
       const wrapped = (await this.shelf.find(SECRETS, [id])).get(id);
-      if (wrapped) return this.#unwrapRaw(SECRETS, wrapped);
+      if (wrapped) return (await this.#unwrapRaw(SECRETS, wrapped)) ?? undefined;
       if (this.#withSecret.has(scopeId)) throw keyLost(`the secret of scope ${scopeId} is missing`);
       const { generation, key } = await this.#current(SECRETS);
       const made = await this.aead.seal(key, randomBytes(KEY_BYTES), wrapContext(SECRETS, id));
@@ -181,6 +182,7 @@ export class KeyRing {
           const rewrapped: WrappedKey[] = [];
           for (const wrapped of batch.filter((each) => each.generation < generation)) {
             const raw = await this.#unwrapRaw(scopeId, wrapped);
+            if (!raw) continue;
             const sealed = await this.aead.seal(key, raw, wrapContext(scopeId, wrapped.id));
             raw.fill(0);
             rewrapped.push({ ...wrapped, generation, wrapped: sealed });
@@ -222,20 +224,22 @@ export class KeyRing {
     return keys;
   }
 
-  async #unwrap(scopeId: string, wrapped: WrappedKey): Promise<AeadKey> {
+  async #unwrap(scopeId: string, wrapped: WrappedKey): Promise<AeadKey | null> {
     const raw = await this.#unwrapRaw(scopeId, wrapped);
+    if (!raw) return null;
     const key = await this.aead.importKey(raw);
     raw.fill(0);
     return key;
   }
 
-  async #unwrapRaw(scopeId: string, { id, generation, wrapped }: WrappedKey): Promise<Uint8Array> {
-    const generationOf = (key: ScopeKey) => key.generation === generation;
-    let scopeKey = (await this.#keysOf(scopeId)).find(generationOf);
+  /** `null` when the key was destroyed since it was read. */
+  async #unwrapRaw(scopeId: string, { id, generation, wrapped }: WrappedKey): Promise<Uint8Array | null> {
+    const scopeKey = await this.#scopeKeyOf(scopeId, generation);
     if (!scopeKey) {
-      // Another process has rotated since these were read.
-      this.#scopeKeys.delete(scopeId);
-      scopeKey = (await this.#keysOf(scopeId)).find(generationOf);
+      // A rotation has ended since it was read: it is wrapped by a later key now.
+      const again = (await this.shelf.find(scopeId, [id])).get(id);
+      if (!again) return null;
+      if (again.generation > generation) return this.#unwrapRaw(scopeId, again);
     }
     const raw = scopeKey && (await this.aead.open(scopeKey.key, wrapped, wrapContext(scopeId, id)));
     if (!raw)
@@ -244,6 +248,15 @@ export class KeyRing {
         `a key of ${inWords(scopeId)} cannot be unwrapped with the key of its scope: the key files are damaged or mixed; restore them from a backup`,
       );
     return raw;
+  }
+
+  async #scopeKeyOf(scopeId: string, generation: number): Promise<ScopeKey | undefined> {
+    const isWanted = (key: ScopeKey) => key.generation === generation;
+    const known = (await this.#keysOf(scopeId)).find(isWanted);
+    if (known) return known;
+    // Another process has rotated since these were read.
+    this.#scopeKeys.delete(scopeId);
+    return (await this.#keysOf(scopeId)).find(isWanted);
   }
 
   #hold(scopeId: string, id: KeyId, key: AeadKey): void {
