@@ -3,7 +3,7 @@ import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voicep
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { StatusError } from "../contract/status-error.js";
 import type { Template, VoiceWindow } from "../engine/port.js";
-import type { Id, OwnerKind, ProcessedAudio } from "../store/port.js";
+import type { Consent, Id, OwnerKind, ProcessedAudio } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { Dependencies, Implementation } from "./dependencies.js";
 import { notInScope } from "./failures.js";
@@ -22,6 +22,8 @@ export interface ExportedProfile {
   readonly printVersion: number;
   readonly status: keyof typeof VoiceprintProfileStatus;
   readonly createdAt: string;
+  /** Absent if not recorded. */
+  readonly consent?: Omit<Consent, "at"> & { readonly at: string };
   readonly template: ExportedTemplate | null;
   readonly segments: readonly ExportedSegment[];
 }
@@ -65,7 +67,7 @@ export async function exportProfile(deps: Dependencies, scopeId: Id, profileId: 
   const profile = await deps.store.profiles.get(scopeId, profileId);
   if (!profile) return null;
   const segments = await deps.store.profiles.segments(scopeId, profileId);
-  const { template, owner } = profile;
+  const { template, owner, consent } = profile;
   return {
     ...exportFormat,
     profileId,
@@ -75,6 +77,7 @@ export async function exportProfile(deps: Dependencies, scopeId: Id, profileId: 
     printVersion: profile.printVersion,
     status: VoiceprintProfileStatus[profile.status] as keyof typeof VoiceprintProfileStatus,
     createdAt: new Date(profile.createdAt).toISOString(),
+    ...(consent && { consent: { ...consent, at: new Date(consent.at).toISOString() } }),
     template: template && exportedTemplate(template),
     segments: segments.map(({ processed: { id, scopeId: _, createdAt, voice, ...kept }, addedAt }) => ({
       processedAudioId: id,

@@ -5,7 +5,7 @@ import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voicep
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import type { StatusError } from "../contract/status-error.js";
 import type { ModelInfo } from "../engine/port.js";
-import type { EnrollmentSegment, Id, Profile } from "../store/port.js";
+import type { Consent, EnrollmentSegment, Id, Profile } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { Dependencies, Implementation } from "./dependencies.js";
 import { exportFormat } from "./export-profile.js";
@@ -19,7 +19,10 @@ export const importVoiceprintProfile: Implementation<"importVoiceprintProfile"> 
   const { kind } = given.owner;
   const externalId = assertName(request.ownerId || given.owner.externalId, "owner_id");
   const tag = assertName(given.tag, "profile_tag");
-  await eraseEmpty(deps, scopeId, await deps.store.profiles.find(scopeId, kind, externalId, tag));
+  const before = await deps.store.profiles.find(scopeId, kind, externalId, tag);
+  // What was recorded here is the operator's own record.
+  const consent = before?.consent ?? consentOf(given);
+  await eraseEmpty(deps, scopeId, before);
   const profile = await deps.store.profiles.create({
     id: deps.ids.next(),
     scopeId,
@@ -38,16 +41,33 @@ export const importVoiceprintProfile: Implementation<"importVoiceprintProfile"> 
     printVersion: given.printVersion,
     segments: given.segments.map((segment) => segmentOf(deps, profile, segment)),
   };
-  const written = await deps.store.profiles
-    .train(scopeId, profile.id, profile.generation, trained)
-    .catch(async (error: unknown) => {
-      await deps.store.profiles.erase(scopeId, profile.id);
-      throw error;
-    });
+  const written = await writeTemplate(deps, profile, consent, trained).catch(async (error: unknown) => {
+    await deps.store.profiles.erase(scopeId, profile.id);
+    throw error;
+  });
   // Another writer enrolled or erased between the two writes.
   if (!written) throw exists(kind, externalId, tag);
   return { gkVoiceprintProfileId: uniqueId(profile.id), gkOwnerId: uniqueId(profile.owner.id) };
 };
+
+/** Consent comes first, so that a print whose consent is withdrawn is never used. */
+async function writeTemplate(
+  { store: { profiles } }: Dependencies,
+  { scopeId, id, generation }: Profile,
+  consent: Consent | undefined,
+  trained: Parameters<typeof profiles.train>[3],
+): Promise<boolean> {
+  if (!consent) return profiles.train(scopeId, id, generation, trained);
+  await profiles.setConsent(scopeId, id, consent);
+  const recorded = await profiles.get(scopeId, id);
+  return recorded !== null && profiles.train(scopeId, id, recorded.generation, trained);
+}
+
+/** Profiles of fraudsters have none. */
+function consentOf({ owner, consent }: ImportedProfile): Consent | undefined {
+  if (!consent || owner.kind !== "person") return undefined;
+  return { ...consent, at: Date.parse(consent.at), reference: assertName(consent.reference, "consent.reference") };
+}
 
 /**
  * Erases a profile without segments, such as one left by an interrupted import; any other profile stays. A withdrawal of
@@ -147,6 +167,7 @@ function profileSchema({ dimensions }: ModelInfo) {
     printVersion: count.min(1),
     status: z.enum(["BASIC_TRAINED", "OPTIMAL_TRAINED"]),
     createdAt: instant,
+    consent: z.strictObject({ state: z.enum(["given", "withdrawn"]), at: instant, reference: z.string() }).optional(),
     template: voice.extend({
       revision: z.string(),
       calibrationModelId: z.string().optional(),

@@ -139,3 +139,32 @@ test("applies only to persons, and must be GIVEN or WITHDRAWN", async () => {
     fields: ["state out_of_range"],
   });
 });
+
+test("is part of an export, and an imported print keeps it: withdrawn stays withdrawn", async () => {
+  const { processor, context } = world;
+  await set(alice, ConsentState.WITHDRAWN, "letter 3");
+  const { profile } = await processor.exportVoiceprintProfile({ context, gkVoiceprintProfileId: alice });
+  const consent = { state: ConsentState.WITHDRAWN, reference: "letter 3" };
+  const imported = await processor.importVoiceprintProfile({ context, profile, ownerId: "alice elsewhere" });
+  const listed = async (ownerId: string) =>
+    (await processor.listVoiceprintProfiles({ context, ownerId })).profiles[0]!.consent;
+  expect(await listed("alice elsewhere")).toMatchObject(consent);
+  const verified = () => world.verify(imported.gkVoiceprintProfileId!, take(1, 4));
+  expect(await verified()).toMatchObject({ decision: Decision.FAILED, reason: DecisionReason.NO_SCORES });
+  await set(imported.gkVoiceprintProfileId!, ConsentState.GIVEN);
+  expect((await verified()).decision).toBe(Decision.AUTHENTIC);
+});
+
+test("recorded here before an import is kept, whatever the export says", async () => {
+  const { processor, context } = world;
+  await set(alice, ConsentState.GIVEN);
+  const { profile } = await processor.exportVoiceprintProfile({ context, gkVoiceprintProfileId: alice });
+  const empty = await world.person("alice elsewhere");
+  await set(empty, ConsentState.WITHDRAWN, "letter 4");
+  const { gkVoiceprintProfileId } = await processor.importVoiceprintProfile({
+    context,
+    profile,
+    ownerId: "alice elsewhere",
+  });
+  expect(await world.verify(gkVoiceprintProfileId!, take(1, 4))).toMatchObject({ decision: Decision.FAILED });
+});
