@@ -21,15 +21,17 @@ export function addressOf(
   return peerAddress(c.env?.incoming?.socket?.remoteAddress, c.req.header("X-Forwarded-For")) || "unknown";
 }
 
-/** Answers every error as `{ error, error_description }`; unexpected errors reveal no internals. */
+/** The answer to an unexpected error, which reveals no internals. */
+export const serverFailed = (): OAuthError =>
+  new OAuthError("server_error", "the server failed; its log has the cause", { refusal: "serverFailed" });
+
+/** Answers every error as `{ error, error_description }`. */
 export const answerErrors =
   (audit: Audit): ErrorHandler<Env> =>
   (error) => {
     if (error instanceof OAuthError) return errorResponse(error);
     audit({ event: "failure", stack: error.stack ?? error.name });
-    return errorResponse(
-      new OAuthError("server_error", "the server failed; its log has the cause", { refusal: "serverFailed" }),
-    );
+    return errorResponse(serverFailed());
   };
 
 /** For paths that allow only one method. */

@@ -221,6 +221,32 @@ describe("authorization code with PKCE", () => {
     await expect(redeem(await allow(), verifier, other.credential.clientId, other.secret)).rejects.toThrow();
   });
 
+  test("a store that fails is reported and logged as such, not as a wrong code", async () => {
+    const callback = await allow();
+    const { documents } = box.service;
+    const { get } = documents;
+    documents.get = async (collection, id) => {
+      if (collection === "oidc.AuthorizationCode") throw new Error("the database does not answer");
+      return get(collection, id);
+    };
+    const fields = {
+      grant_type: "authorization_code",
+      code: callback.searchParams.get("code")!,
+      code_verifier: verifier,
+    };
+    const redeemed = () =>
+      box.fetch("/oauth2/token", form(basic(clientId, secret), { ...fields, redirect_uri: REDIRECT }));
+    const failed = await redeemed();
+    expect(failed.status).toBe(500);
+    expect(await failed.json()).toMatchObject({ error: "server_error" });
+    expect(box.audited.at(-1)).toMatchObject({
+      event: "failure",
+      stack: expect.stringContaining("the database does not answer"),
+    });
+    documents.get = get;
+    expect((await redeemed()).status).toBe(200);
+  });
+
   test("RFC 7636 appendix B: the verifier matches the challenge", async () => {
     query.code_challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
     expect(await redeem(await allow(), "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")).toMatchObject({

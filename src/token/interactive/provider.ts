@@ -8,7 +8,7 @@ import { errorResponse, NO_STORE, OAuthError } from "../errors.js";
 import { readText } from "../form.js";
 import { PLATFORM_SCOPE } from "../scopes.js";
 import type { TokenService } from "../service.js";
-import type { Env } from "../transport.js";
+import { type Env, serverFailed } from "../transport.js";
 import { answerOf, nodePair } from "./node-bridge.js";
 import { errorPage, htmlHeaders } from "./pages.js";
 import { createAdapterFactory, findClient } from "./provider-adapter.js";
@@ -77,7 +77,7 @@ async function createProvider(service: TokenService): Promise<Provider> {
   const cookieKeys = collection<{ keys: string[] }>(service.documents, "oidc.cookie-keys");
   await cookieKeys.insert("current", { keys: [Buffer.from(service.random.bytes(32)).toString("base64url")] });
 
-  return new library.Provider(issuer, {
+  const provider = new library.Provider(issuer, {
     adapter: createAdapterFactory(service, library.errors, GRANT_S),
     jwks: jwks as never,
     clientDefaults: { id_token_signed_response_alg: algorithm as never },
@@ -156,6 +156,9 @@ async function createProvider(service: TokenService): Promise<Provider> {
       });
     },
   });
+  // The library answers unexpected errors itself; without this, nobody would learn the cause.
+  provider.on("server_error", (_ctx, error) => service.audit({ event: "failure", stack: error.stack ?? error.name }));
+  return provider;
 }
 
 /** A resource indicator must be an absolute URI without a fragment; the token itself carries our audience. */
@@ -234,6 +237,8 @@ export function createAuthorizationFlow(service: TokenService) {
       // The origin does not matter here: the code, the verifier and (except for our own pages) the secret are checked.
       delete incoming.headers.origin;
       const answer = await answerOf((await provider()).callback(), incoming, outgoing);
+      // Not the fault of the code: the client may try again.
+      if (answer.status >= 500) return errorResponse(serverFailed());
       const body = (await answer.json()) as Record<string, unknown>;
       if (!answer.ok) {
         const known = ["invalid_request", "invalid_grant", "unauthorized_client", "invalid_scope"] as const;
