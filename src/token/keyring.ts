@@ -65,6 +65,7 @@ export function createKeyring(options: KeyringOptions): Keyring {
 
   const imported = new Map<string, CryptoKey>();
   let cached: { ring: Ring; readAt: number } | null = null;
+  let replacing: Promise<void> | null = null;
 
   async function newKey(signsFrom: number): Promise<StoredKey> {
     const pair = await generateKey(algorithm);
@@ -96,16 +97,34 @@ export function createKeyring(options: KeyringOptions): Keyring {
   async function rotate({ revoke = false }: { revoke?: boolean } = {}) {
     const now = clock.now();
     const next = await newKey(revoke ? now : now + leadMs);
-    await rings.update(RING_ID, (ring) => ({
-      keys: [
-        ...(revoke ? [] : (ring?.keys ?? []))
-          .filter((key) => key.publishedUntil === null || key.publishedUntil > now)
-          .map((key) => ({ ...key, publishedUntil: key.publishedUntil ?? next.signsFrom + longestTokenMs })),
-        next,
-      ],
-    }));
+    await rings.update(RING_ID, (ring) => withKey(revoke ? [] : (ring?.keys ?? []), next, now));
     cached = null;
     return { kid: next.kid, signsFrom: next.signsFrom };
+  }
+
+  /** Those that are still published, and the next one. */
+  const withKey = (keys: readonly StoredKey[], next: StoredKey, now: number): Ring => ({
+    keys: [
+      ...keys
+        .filter((key) => key.publishedUntil === null || key.publishedUntil > now)
+        .map((key) => ({ ...key, publishedUntil: key.publishedUntil ?? next.signsFrom + longestTokenMs })),
+      next,
+    ],
+  });
+
+  /** Adds a key unless another replica has. All callers wait for the same one: each key takes a while to make. */
+  function replaceOld({ kid }: StoredKey): Promise<void> {
+    replacing ??= (async () => {
+      const now = clock.now();
+      const next = await newKey(now + leadMs);
+      await rings.update(RING_ID, (ring) =>
+        ring?.keys.at(-1)?.kid === kid ? withKey(ring.keys, next, now) : undefined,
+      );
+      cached = null;
+    })().finally(() => {
+      replacing = null;
+    });
+    return replacing;
   }
 
   return {
@@ -114,8 +133,8 @@ export function createKeyring(options: KeyringOptions): Keyring {
       const now = clock.now();
       const newest = ring.keys[ring.keys.length - 1] as StoredKey;
       if (now - newest.createdAt > rotateAfterMs) {
-        await rotate();
-        ring = await load(true);
+        await replaceOld(newest);
+        ring = await load();
       }
       const stored = signing(ring, now);
       let key = imported.get(stored.kid);

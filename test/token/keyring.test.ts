@@ -1,4 +1,4 @@
-import { decodeProtectedHeader } from "jose";
+import { decodeProtectedHeader, generateKeyPair } from "jose";
 import { describe, expect, test } from "vitest";
 import { createTokenService } from "../../src/token/service.js";
 import { type Box, basic, createBox, createRuntimeClient, form, ISSUER } from "./box.js";
@@ -58,6 +58,29 @@ describe("signing keys", () => {
     expect(kid(await issue(box, clientId, secret))).toBe(first);
     box.advance(61_000);
     expect(kid(await issue(box, clientId, secret))).not.toBe(first);
+  });
+
+  test("many clients that ask at once when a key is old, on two replicas, get one new key", async () => {
+    let now = Date.UTC(2026, 10, 16);
+    let made = 0;
+    const options = {
+      clock: { now: () => now },
+      keys: {
+        async generateKey() {
+          made++;
+          return generateKeyPair("RS256", { extractable: true });
+        },
+      },
+    };
+    const box = createBox(options);
+    const { clientId, secret } = await createRuntimeClient(box);
+    await issue(box, clientId, secret);
+    const replica = createBox({ ...options, documents: box.service.documents });
+    now += 91 * 86_400_000;
+    await Promise.all(Array.from({ length: 10 }, (_, i) => issue(i % 2 ? box : replica, clientId, secret)));
+    expect(await published(box)).toHaveLength(2);
+    // One on each replica, of which one was stored.
+    expect(made).toBe(3);
   });
 
   test("after a rotation with the clock set back, the new key signs for as long as it is published", async () => {
