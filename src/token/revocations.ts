@@ -16,8 +16,6 @@ export type Revocations = ReturnType<typeof createRevocations>;
 interface Entry {
   /** Milliseconds. */
   readonly at: number;
-  /** For a client: the scopes it lost; `null` when the client was deleted. */
-  readonly gkScopes?: readonly string[] | null;
 }
 
 const COLLECTION = "revoked-tokens";
@@ -39,27 +37,30 @@ export function createRevocations(documents: Documents, clock: Clock, longestTok
 
   /** The time of issue is in whole seconds, so a token of the same second counts as issued before. */
   function isKnown({ jti, clientId, gkScopes, issuedAt }: IssuedToken): boolean {
+    if (known.size === 0) return false;
     if (jti !== null && known.has(jti)) return true;
-    const ended = known.get(clientEntry(clientId));
-    if (!ended || 1000 * issuedAt > ended.at) return false;
-    return ended.gkScopes == null || ended.gkScopes.some((gkScope) => gkScopes.has(gkScope));
+    const hasEnded = (id: string): boolean => 1000 * issuedAt <= (known.get(id)?.at ?? Number.NEGATIVE_INFINITY);
+    return hasEnded(clientEntry(clientId)) || [...gkScopes].some((gkScope) => hasEnded(clientEntry(clientId, gkScope)));
+  }
+
+  async function note(id: string, expiresAt: number): Promise<void> {
+    const entry: Entry = { at: clock.now() };
+    await documents.put(COLLECTION, id, entry, expiresAt + KEEP_LONGER_S * 1000);
+    // A look that began before the write does not have it, and replaces what is known.
+    await looking?.catch(() => {});
+    known.set(id, entry);
   }
 
   return {
     async revoke(jti: string, expiresAt: number): Promise<void> {
       if (expiresAt <= epochSeconds(clock)) return;
-      const entry: Entry = { at: clock.now() };
-      await documents.put(COLLECTION, jti, entry, (expiresAt + KEEP_LONGER_S) * 1000);
-      known.set(jti, entry);
+      await note(jti, expiresAt * 1000);
     },
     /** Ends the tokens issued to the client so far; with scopes, only tokens that open one of them. */
     async endClient(clientId: string, gkScopes?: readonly string[]): Promise<void> {
-      const id = clientEntry(clientId);
-      const before = (await documents.get(COLLECTION, id)) as Entry | null;
-      const lost = before && before.gkScopes == null ? null : gkScopes && [...(before?.gkScopes ?? []), ...gkScopes];
-      const entry: Entry = { at: clock.now(), gkScopes: lost ?? null };
-      await documents.put(COLLECTION, id, entry, clock.now() + (longestTokenS + KEEP_LONGER_S) * 1000);
-      known.set(id, entry);
+      // An entry for each scope: an entry for several would have to be read first, and a second writer would overwrite it.
+      const ids = gkScopes ? gkScopes.map((gkScope) => clientEntry(clientId, gkScope)) : [clientEntry(clientId)];
+      for (const id of ids) await note(id, clock.now() + longestTokenS * 1000);
     },
     isRevoked(token: IssuedToken): Promise<boolean> | boolean {
       if (isKnown(token)) return true;
@@ -73,5 +74,6 @@ export function createRevocations(documents: Documents, clock: Clock, longestTok
   };
 }
 
-/** Token ids contain no space, so the keys cannot collide. */
-const clientEntry = (clientId: string): string => `client ${clientId}`;
+/** Ids of tokens, clients and scopes contain no space, so the keys cannot collide. */
+const clientEntry = (clientId: string, gkScope?: string): string =>
+  gkScope === undefined ? `client ${clientId}` : `client ${clientId} ${gkScope}`;

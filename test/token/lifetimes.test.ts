@@ -78,3 +78,48 @@ it("revocations of other replicas are read once a second", async () => {
   expect(await here.isRevoked(token)).toBe(true);
   expect(reads).toHaveBeenCalledTimes(2);
 });
+
+it("scopes taken from a client at the same moment on two replicas both end its tokens", async () => {
+  const now = Date.UTC(2026, 10, 16);
+  const clock = { now: () => now };
+  const { documents } = createMemoryStore(clock);
+  const [here, there] = [createRevocations(documents, clock, 900), createRevocations(documents, clock, 900)];
+  await Promise.all([here.endClient("c1", ["a"]), there.endClient("c1", ["b"])]);
+  const third = createRevocations(documents, clock, 900);
+  const opening = (...gkScopes: string[]) => ({
+    jti: null,
+    clientId: "c1",
+    gkScopes: new Set(gkScopes),
+    issuedAt: now / 1000,
+  });
+  expect(await Promise.all([["a"], ["b", "c"], ["c"]].map((scopes) => third.isRevoked(opening(...scopes))))).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  await third.endClient("c1");
+  expect(await third.isRevoked(opening("c"))).toBe(true);
+});
+
+it("a token revoked while the revocations of others are being read is refused from then on", async () => {
+  const now = Date.UTC(2026, 10, 16);
+  const clock = { now: () => now };
+  const { documents } = createMemoryStore(clock);
+  let answer: () => void = () => {};
+  const { list } = documents;
+  documents.list = async (collection) => {
+    const listed = await list(collection);
+    await new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    return listed;
+  };
+  const revocations = createRevocations(documents, clock, 900);
+  const token = { jti: "t1", clientId: "c1", gkScopes: new Set<string>(), issuedAt: now / 1000 };
+  const asked = revocations.isRevoked({ ...token, jti: "t2" });
+  const revoked = revocations.revoke("t1", now / 1000 + 900);
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  answer();
+  await Promise.all([asked, revoked]);
+  expect(await revocations.isRevoked(token)).toBe(true);
+});
