@@ -92,7 +92,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
 
   /** Expired documents that are never read again would otherwise stay forever. */
   function purgeNowAndThen(): void {
-    if (now() - purgedAt < PURGE_EVERY_MS) return;
+    const age = now() - purgedAt;
+    // The clock may have been set back.
+    if (age >= 0 && age < PURGE_EVERY_MS) return;
     purgedAt = now();
     for (const documents of collections.values()) for (const id of documents.keys()) liveDocument(documents, id);
   }
@@ -343,6 +345,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     documents: {
       get: async (collection, id) => copy(liveDocument(documentsOf(collection), id)?.document ?? null),
       async put(collection, id, document, expiresAt = null) {
+        purgeNowAndThen();
         documentsOf(collection).set(id, { document: copyJson(document), expiresAt });
       },
       async insert(collection, id, document, expiresAt = null) {

@@ -48,7 +48,9 @@ export function createDocuments(context: SqlContext): Store["documents"] {
   }
 
   async function purgeNowAndThen(): Promise<void> {
-    if (now() - purgedAt < PURGE_EVERY_MS) return;
+    const age = now() - purgedAt;
+    // The clock may have been set back.
+    if (age >= 0 && age < PURGE_EVERY_MS) return;
     purgedAt = now();
     await database.query("DELETE FROM vivavoce.documents WHERE expires_at <= $1", [purgedAt]);
   }
