@@ -32,12 +32,15 @@ export interface Retention {
   readonly audioModelSeconds: number;
   /** A session that nobody stopped counts as stopped this long after its start. */
   readonly abandonedSessionSeconds: number;
+  /** How long a job that has ended can be read, counted from its start. */
+  readonly jobSeconds: number;
 }
 
 export const defaultRetention: Retention = {
   audioSeconds: 0,
   audioModelSeconds: 30 * 86_400,
   abandonedSessionSeconds: 86_400,
+  jobSeconds: 7 * 86_400,
 };
 
 /** Limits on one call. */

@@ -1,4 +1,4 @@
-/** How long audio and audio models are kept. */
+/** How long audio, audio models and jobs are kept. */
 import type { Id } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
 
@@ -27,3 +27,7 @@ export async function expireAudio(
   );
   return { media, models };
 }
+
+/** The result of a status job repeats what profiles said then, their consent included: it must not outlive them for long. */
+export const expireJobs = ({ store, clock, retention }: Dependencies): Promise<number> =>
+  store.jobs.expire(clock.now() - retention.jobSeconds * 1000);

@@ -72,7 +72,7 @@ import { type Models, oneModel } from "./models.js";
 import { PrintCache } from "./print-cache.js";
 import { type PrintsOfModel, printsByModel } from "./prints-by-model.js";
 import { processAudio } from "./process-audio.js";
-import { expireAudio } from "./retention.js";
+import { expireAudio, expireJobs } from "./retention.js";
 import { startSession, stopSession } from "./sessions.js";
 import { inSinglePrecision } from "./single-precision.js";
 import { train } from "./train.js";
@@ -272,9 +272,11 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
     return exportProfile(this.#deps, scopeId, profileId);
   }
 
-  /** Deletes expired audio and audio models in all scopes. Stopping a session does it too; abandoned sessions need this. */
-  expire(): Promise<{ media: number; models: number }> {
-    return expireAudio(this.#deps, null);
+  /**
+   * Deletes expired audio, audio models and jobs in all scopes. Stopping a session does it too for audio; abandoned sessions and jobs need this.
+   */
+  async expire(): Promise<{ media: number; models: number; jobs: number }> {
+    return { ...(await expireAudio(this.#deps, null)), jobs: await expireJobs(this.#deps) };
   }
 
   /** Works on jobs, of this process and of others on the same store, until the store closes. */

@@ -9,8 +9,9 @@ interface QueuedJob {
 }
 
 export const TRIES = 3;
-/** The contract's VoiceprintProfilesStatusJobState number. */
+/** The contract's VoiceprintProfilesStatusJobState numbers. */
 export const FAILED_STATE = 4;
+export const ENDED_STATES: readonly number[] = [3, FAILED_STATE];
 
 export class JobQueue {
   readonly #waiting: QueuedJob[] = [];

@@ -5,7 +5,7 @@
 import { refuseWhenClosed } from "./closed.js";
 import { copy, copyJson } from "./copy.js";
 import { StoreError } from "./errors.js";
-import { FAILED_STATE, JobQueue } from "./job-queue.js";
+import { ENDED_STATES, FAILED_STATE, JobQueue } from "./job-queue.js";
 import {
   type Check,
   type Engagement,
@@ -339,6 +339,15 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       },
       async work(handler) {
         queue.work(handler);
+      },
+      async expire(createdBefore) {
+        let removed = 0;
+        for (const { jobs } of scopes.values()) {
+          for (const { id, state, createdAt } of jobs.values()) {
+            if (createdAt < createdBefore && ENDED_STATES.includes(state) && jobs.delete(id)) removed++;
+          }
+        }
+        return removed;
       },
     },
 

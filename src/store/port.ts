@@ -302,6 +302,8 @@ export interface Store {
      * or its process dies, the job is retried; after three attempts its state becomes FAILED (4).
      */
     work(handler: (job: Job) => Promise<void>): Promise<void>;
+    /** Removes jobs that were created before this time and have ended, with their results. Returns how many. */
+    expire(createdBefore: number): Promise<number>;
   };
   /**
    * Keyed documents of the token and engagement services: applications, clients, users, registrations, keys, agents. JSON values;

@@ -168,3 +168,19 @@ test("recorded here before an import is kept, whatever the export says", async (
   });
   expect(await world.verify(gkVoiceprintProfileId!, take(1, 4))).toMatchObject({ decision: Decision.FAILED });
 });
+
+test("of an erased person leaves the result of a status job within a week", async () => {
+  const { processor, context, store, clock } = world;
+  await set(alice, ConsentState.GIVEN, "form 4");
+  await processor.workOnJobs();
+  const { gkJobId } = await processor.startVoiceprintProfilesStatusJob({ context });
+  const job = () => store.jobs.get(context.gkScopeId!.value, gkJobId!.value);
+  await expect.poll(async () => JSON.stringify((await job())?.result)).toContain("form 4");
+  await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: alice });
+  expect(await processor.expire()).toMatchObject({ jobs: 0 });
+  clock.at += 7 * 86_400_000 + 1;
+  expect(await processor.expire()).toMatchObject({ jobs: 1 });
+  expect(await refusal(processor.getVoiceprintProfilesStatusJob({ context, gkJobId: gkJobId! }))).toMatchObject({
+    code: "NOT_FOUND",
+  });
+});

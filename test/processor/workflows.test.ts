@@ -160,17 +160,17 @@ describe("retention", () => {
     const model = () => world.store.processed.get("bank", processed.gkProcessedAudioId!.value);
     expect(await media()).not.toBeNull();
     world.clock.at += 3600_000;
-    expect(await world.processor.expire()).toEqual({ media: 1, models: 0 });
+    expect(await world.processor.expire()).toEqual({ media: 1, models: 0, jobs: 0 });
     expect(await media()).toBeNull();
     expect(await model()).not.toBeNull();
     world.clock.at += 3600_000;
-    expect(await world.processor.expire()).toEqual({ media: 0, models: 1 });
+    expect(await world.processor.expire()).toEqual({ media: 0, models: 1, jobs: 0 });
   });
 
   test.each([Number.NaN, -1, "3600"])(
     "%j seconds are refused: they would take audio of sessions that run",
     async (wrong) => {
-      for (const name of ["audioSeconds", "audioModelSeconds", "abandonedSessionSeconds"])
+      for (const name of ["audioSeconds", "audioModelSeconds", "abandonedSessionSeconds", "jobSeconds"])
         await expect(openWorld({ retention: { [name]: wrong as number } })).rejects.toThrow(`retention.${name}`);
     },
   );
@@ -185,9 +185,9 @@ describe("retention", () => {
   test("a session that nobody stopped does not keep its audio forever", async () => {
     const world = await openWorld();
     await world.media(take(7, 4));
-    expect(await world.processor.expire()).toEqual({ media: 0, models: 0 });
+    expect(await world.processor.expire()).toEqual({ media: 0, models: 0, jobs: 0 });
     world.clock.at += 25 * 3600_000;
-    expect(await world.processor.expire()).toEqual({ media: 1, models: 0 });
+    expect(await world.processor.expire()).toEqual({ media: 1, models: 0, jobs: 0 });
   });
 });
 

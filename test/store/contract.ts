@@ -683,6 +683,23 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         await expect(store.jobs.create(job)).rejects.toMatchObject({ code: "exists" });
       });
 
+      test("are removed after they have ended, not before", async () => {
+        const scope = newScope();
+        const [old, running, young] = [
+          jobOf(scope, { createdAt: 1000 }),
+          jobOf(scope, { createdAt: 1000 }),
+          jobOf(scope, { createdAt: 2000 }),
+        ];
+        for (const job of [old, running, young]) await store.jobs.create(job);
+        for (const { id } of [old, young]) await store.jobs.update(scope, id, { state: 3, result: ["all of it"] });
+        expect(await store.jobs.expire(2000)).toBe(1);
+        const left = await Promise.all([old, running, young].map(({ id }) => store.jobs.get(scope, id)));
+        expect(left.map((job) => job?.id)).toEqual([undefined, running.id, young.id]);
+        await store.jobs.update(scope, running.id, { state: 4 });
+        expect(await store.jobs.expire(2000)).toBe(1);
+        expect(await store.jobs.get(scope, running.id)).toBeNull();
+      });
+
       test(
         "run once, are retried when the handler throws, and fail after three attempts",
         async () => {

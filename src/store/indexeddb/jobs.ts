@@ -1,5 +1,5 @@
 /** Jobs in a page. If several pages have the same store, the one that holds the lock runs the jobs. */
-import { FAILED_STATE, TRIES } from "../job-queue.js";
+import { ENDED_STATES, FAILED_STATE, TRIES } from "../job-queue.js";
 import type { Job, Store } from "../port.js";
 import type { IdbContext } from "./context.js";
 import { inStoreWords, type StoredJob } from "./schema.js";
@@ -30,6 +30,17 @@ export function createJobs({ db }: IdbContext, name: string) {
     update: (scopeId, id, change) => changeJob(scopeId, id, (job) => ({ ...job, ...change })),
     async work(handler) {
       working = Promise.all([working, whileAlone(name, stopping.signal, () => workAll(handler))]).then(() => {});
+    },
+    async expire(createdBefore) {
+      const tx = db.transaction("jobs", "readwrite");
+      let removed = 0;
+      for (const { scopeId, id, state, createdAt } of await tx.store.getAll()) {
+        if (createdAt >= createdBefore || !ENDED_STATES.includes(state)) continue;
+        await tx.store.delete([scopeId, id]);
+        removed++;
+      }
+      await tx.done;
+      return removed;
     },
   };
   return {

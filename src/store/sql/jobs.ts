@@ -3,7 +3,7 @@
  * worker dies. Started with the first job or the first worker, because it adds its own tables and timers.
  */
 import type PgBoss from "pg-boss";
-import { FAILED_STATE } from "../job-queue.js";
+import { ENDED_STATES, FAILED_STATE } from "../job-queue.js";
 import type { Id, Job, Store } from "../port.js";
 import { inStoreWords, type SqlContext } from "./context.js";
 import type { Database, Queries } from "./database.js";
@@ -78,8 +78,8 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number) {
       const queueId = crypto.randomUUID();
       const insert = database.transaction(async (tx) => {
         await tx.query(
-          `INSERT INTO vivavoce.jobs (scope, id, queue_id, state, progress, result, data)
-             VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+          `INSERT INTO vivavoce.jobs (scope, id, queue_id, state, progress, result, data, created_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
           [
             ...rowKey(job.scopeId, job.id),
             queueId,
@@ -87,6 +87,7 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number) {
             progress,
             JSON.stringify(result ?? null),
             JSON.stringify({ ...plain, request: plain.request ?? null }),
+            job.createdAt,
           ],
         );
         const ticket: Ticket = { scopeId: job.scopeId, id: job.id };
@@ -115,6 +116,13 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number) {
         const { scopeId, id } = ticketOf(message!);
         await update(scopeId, id, { state: FAILED_STATE });
       });
+    },
+    async expire(createdBefore) {
+      const rows = await database.query(
+        `DELETE FROM vivavoce.jobs WHERE state IN (${ENDED_STATES.join(", ")}) AND created_at < $1 RETURNING 1`,
+        [createdBefore],
+      );
+      return rows.length;
     },
   };
 

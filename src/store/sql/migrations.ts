@@ -198,6 +198,10 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE vivavoce.scopes ADD COLUMN names_check text;
   CREATE INDEX ON vivavoce.profiles (scope) WHERE name IS NULL;
   `,
+  `
+  -- Jobs that have ended are removed some time after they were created. The time of older ones counts from this migration.
+  ALTER TABLE vivavoce.jobs ADD COLUMN created_at double precision DEFAULT extract(epoch FROM now()) * 1000;
+  `,
 ];
 
 /** An arbitrary number that no other program uses: replicas that start at the same time migrate one after the other. */
