@@ -3,11 +3,11 @@
  * windows) or if one stretch is: a spliced word, or an attack that begins late.
  */
 import { type AttackModel, attackWindowFrames } from "./attack-network.js";
-import { inCall } from "./call.js";
 import { checkRate, checkSampleArray, piece } from "./engine-stream.js";
 import type { AttackScore, AttackStream, CallOptions } from "./port.js";
 import type { StreamFormat, StreamState, WindowFeatures } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
+import { Turns, type TurnWork } from "./turns.js";
 
 /** Seconds of speech at which the reliability reaches one half. */
 const halfKnownSeconds = 2;
@@ -59,37 +59,51 @@ export class AttackListening implements AttackStream {
   #state: StreamState | null = null;
   #waiting: Float32Array[] = [];
   #waitingSamples = 0;
+  readonly #turns: Turns;
 
   constructor(
     private readonly threads: Threads,
     private readonly model: AttackModel,
     rateHz: number,
-    private readonly options: CallOptions,
+    options: CallOptions,
   ) {
     checkRate(rateHz);
+    this.#turns = new Turns(threads, options);
     const { rows, lowered } = model;
     this.#format = { rateHz, mostSpeechSeconds: 0, windowFrames: attackWindowFrames, rows, lowered };
   }
 
   async push(samples: Float32Array): Promise<void> {
     checkSampleArray(samples);
-    this.#waiting.push(samples.slice());
-    this.#waitingSamples += samples.length;
-    if (this.#waitingSamples >= leastPieceSeconds * this.#format.rateHz) await this.#advance(this.#taken());
+    if (this.#waitingSamples + samples.length < leastPieceSeconds * this.#format.rateHz) return this.#wait(samples);
+    await this.#turns.next(() => {
+      this.#wait(samples);
+      const taken = this.#taken();
+      return (signal, pause) => this.#advance(taken, signal, pause);
+    });
   }
 
-  async score(): Promise<AttackScore> {
-    return this.all(this.#taken());
+  score(): Promise<AttackScore> {
+    return this.#turns.next(() => this.#scoreWith(this.#taken()));
   }
 
-  /** The score of everything pushed so far, followed by these samples. */
+  /** The score of a whole recording. */
   all(samples: Float32Array): Promise<AttackScore> {
-    return inCall(this.threads, this.options, async (signal, pause) => {
-      await this.#advanceIn(samples, signal, pause);
+    return this.#turns.next(() => this.#scoreWith(samples));
+  }
+
+  #scoreWith(samples: Float32Array): TurnWork<AttackScore> {
+    return async (signal, pause) => {
+      await this.#advance(samples, signal, pause);
       const { tail } = await this.threads.call("peek", [this.#state, this.#format], [], signal);
       const last = tail && (await this.#scored(tail, signal));
       return attackScore(last ? [...this.#windows, last] : this.#windows, this.model);
-    });
+    };
+  }
+
+  #wait(samples: Float32Array): void {
+    this.#waiting.push(samples.slice());
+    this.#waitingSamples += samples.length;
   }
 
   #taken(): Float32Array {
@@ -99,11 +113,7 @@ export class AttackListening implements AttackStream {
     return samples;
   }
 
-  #advance(samples: Float32Array): Promise<void> {
-    return inCall(this.threads, this.options, (signal, pause) => this.#advanceIn(samples, signal, pause));
-  }
-
-  async #advanceIn(samples: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
+  async #advance(samples: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
     for (let first = 0; first < samples.length; first += piece) {
       await pause();
       const part = samples.slice(first, first + piece);

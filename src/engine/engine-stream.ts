@@ -1,10 +1,10 @@
 /** One recording while it is processed: its state travels to whichever thread is free, its windows are embedded on all threads. */
-import { inCall } from "./call.js";
 import { badArgument, EngineError } from "./engine-error.js";
 import type { Measures, ModelInfo, StreamOptions, VoiceAnalysis, VoiceStream } from "./port.js";
 import { mostSeparatedSeconds, pieceFrames, SeparatedVoices } from "./separated-voices.js";
 import type { StreamFormat, StreamState, StreamStep } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
+import { Turns } from "./turns.js";
 import { type AnalyzedStream, OneVoice, type Summaries, stateBuffers, type WindowVoices } from "./window-voices.js";
 
 /** Samples in one piece of work: a thread cannot be interrupted for longer than this. */
@@ -35,9 +35,7 @@ export class EngineStream implements VoiceStream {
   /** Checkpoints already passed. */
   #passed = 0;
   /** Pushes and analyses run one after the other. */
-  #before: Promise<unknown> = Promise.resolve();
-  /** The error that broke the stream: a recording with a gap is never analyzed. */
-  #broken: { readonly reason: unknown } | null = null;
+  readonly #turns: Turns;
 
   constructor(threads: Threads, rateHz: number, model: StreamModel, options: StreamOptions) {
     const { maxNetSpeechSeconds = 0, separateVoices = false } = options;
@@ -47,6 +45,7 @@ export class EngineStream implements VoiceStream {
     }
     this.#threads = threads;
     this.#options = options;
+    this.#turns = new Turns(threads, options);
     if (separateVoices) {
       const mostSpeechSeconds = Math.min(maxNetSpeechSeconds || mostSeparatedSeconds, mostSeparatedSeconds);
       this.#format = { rateHz, mostSpeechSeconds, windowFrames: pieceFrames };
@@ -62,7 +61,7 @@ export class EngineStream implements VoiceStream {
   }
 
   push(samples: Float32Array): Promise<number> {
-    return this.#inTurn(async (signal, pause) => {
+    return this.#turns.next(() => async (signal, pause) => {
       checkSampleArray(samples);
       await this.advance(samples, signal, pause);
       return this.#netSpeechSeconds;
@@ -70,7 +69,7 @@ export class EngineStream implements VoiceStream {
   }
 
   measures(): Promise<Measures> {
-    return this.#inTurn(async (signal) => {
+    return this.#turns.next(() => async (signal) => {
       const stream = this.#stream();
       const values = [stream.state, stream.format] as const;
       const { state, measures } = await this.#threads.call("peek", [...values], stateBuffers(stream), signal);
@@ -80,12 +79,11 @@ export class EngineStream implements VoiceStream {
   }
 
   analysis(): Promise<VoiceAnalysis> {
-    return this.#inTurn((signal) => this.conclude(signal));
+    return this.#turns.next(() => (signal) => this.conclude(signal));
   }
 
   async close(): Promise<void> {
-    this.#broken ??= { reason: new EngineError("CLOSED", "the stream is closed") };
-    await this.#before.catch(() => {});
+    await this.#turns.end(new EngineError("CLOSED", "the stream is closed"));
     this.#state = null;
     this.#voices.clear();
   }
@@ -135,21 +133,5 @@ export class EngineStream implements VoiceStream {
 
   #stream(): AnalyzedStream {
     return { state: this.#state, format: this.#format };
-  }
-
-  #inTurn<T>(work: (signal: AbortSignal, pause: () => Promise<void>) => Promise<T>): Promise<T> {
-    return inCall(this.#threads, this.#options, (signal, pause) => {
-      const turn = this.#before.then(async () => {
-        if (this.#broken) throw this.#broken.reason;
-        try {
-          return await work(signal, pause);
-        } catch (reason) {
-          this.#broken ??= { reason };
-          throw reason;
-        }
-      });
-      this.#before = turn.catch(() => {});
-      return turn;
-    });
   }
 }

@@ -72,6 +72,21 @@ test("audio that arrives in parts of any size has the score of the whole, and th
   expect(endSeconds).toBeLessThanOrEqual(12);
 });
 
+test("parts that are not awaited are processed in order, and after a failure there is no score", async () => {
+  const whole = await engine.attack("synthetic", samples.slice(), rateHz);
+  const pool = await openEngine({ workers: 2, model: randomModel({ attacks: ["synthetic"] }) });
+  for (const one of [engine, pool]) {
+    const stream = await one.attackStream("synthetic", rateHz);
+    for (let at = 0; at < samples.length; at += rateHz) void stream.push(samples.slice(at, at + rateHz));
+    expect(await stream.score()).toEqual(whole);
+  }
+  const stream = await pool.attackStream("synthetic", rateHz);
+  const damaged = samples.slice(0, 2 * rateHz).fill(Number.NaN, 0, 1);
+  await expect(stream.push(damaged)).rejects.toMatchObject({ code: "BAD_SAMPLES" });
+  await expect(stream.score()).rejects.toMatchObject({ code: "BAD_SAMPLES" });
+  await pool.close();
+});
+
 test("bad input is refused", async () => {
   await expect(engine.attack("synthetic", Float32Array.of(Number.NaN), rateHz)).rejects.toMatchObject({
     code: "BAD_SAMPLES",
