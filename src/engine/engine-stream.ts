@@ -92,7 +92,9 @@ export class EngineStream implements VoiceStream {
   async advance(samples: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
     for (let first = 0; first < samples.length && !this.#ended; first += piece) {
       await pause();
-      const whole = samples.length <= piece && samples.byteLength === samples.buffer.byteLength;
+      // Memory that the caller shares with other threads cannot be moved.
+      const isMovable = samples.buffer instanceof ArrayBuffer && samples.byteLength === samples.buffer.byteLength;
+      const whole = isMovable && samples.length <= piece;
       const part = whole ? samples : samples.slice(first, first + piece);
       await this.#advancePart(part, signal, pause);
     }

@@ -87,6 +87,17 @@ describe("workers give the same results as the calling thread", () => {
     expect(part.length).toBe(49_900);
   });
 
+  test("samples in shared memory are copied", async () => {
+    const engine = await open();
+    const shared = new Float32Array(new SharedArrayBuffer(speech.byteLength));
+    shared.set(speech);
+    expect(await engine.analyze(shared, rateHz)).toEqual(alone);
+    const stream = await engine.stream(rateHz);
+    await stream.push(shared);
+    expect(await stream.analysis()).toEqual(alone);
+    expect(shared.length).toBe(speech.length);
+  });
+
   test("errors keep their codes", async () => {
     const engine = await open();
     await expect(engine.analyze(Float32Array.of(Number.NaN), rateHz)).rejects.toMatchObject({
