@@ -65,9 +65,13 @@ export class Pool implements Threads {
   /** Mean duration of a call to the engine, for `retryAfterMs`. */
   #callMs = 200;
   #closed = false;
-  /** Set when a worker could not be replaced: an error is better than a queue that is never served. A restart is tried from time to time. */
+  /** Set when no worker is left: an error is better than a queue that is never served. */
   #fault: string | null = null;
+  /** A worker could not be replaced. From time to time another start is tried, whether or not other workers are left. */
+  #isShort = false;
   #reviveAt = 0;
+  /** Workers that have ended and whose successors have not started yet. */
+  #replacing = 0;
 
   private constructor(
     private readonly module: WebAssembly.Module,
@@ -118,7 +122,6 @@ export class Pool implements Threads {
     if (this.#closed) reject(new EngineError("CLOSED", "the engine is closed"));
     else if (this.#fault !== null) {
       reject(new EngineError("NO_WORKERS", this.#fault));
-      this.#revive();
     } else if (signal.aborted) reject(signal.reason);
     else {
       const task: Task = { name, values, transfer, signal, askedAt: performance.now(), resolve, reject };
@@ -134,6 +137,7 @@ export class Pool implements Threads {
       queue.push(task);
       this.#next();
     }
+    if (this.#isShort) this.#revive();
     return promise as Promise<never>;
   }
 
@@ -242,7 +246,17 @@ export class Pool implements Threads {
     if (slot.phase === "loading") return slot.lose(reason);
     if (slot.phase === "gone") return;
     this.#slots = this.#slots.filter((other) => other !== slot);
-    await this.#end(slot, reason);
+    this.#replacing++;
+    try {
+      await this.#end(slot, reason);
+      await this.#succeed(reason);
+    } finally {
+      this.#replacing--;
+    }
+  }
+
+  /** Starts the successor of a worker that ended for this reason. */
+  async #succeed(reason: EngineError): Promise<void> {
     let why: unknown = reason;
     for (let tries = 0; tries < mostFailedStarts && !this.#closed; tries++) {
       try {
@@ -251,20 +265,29 @@ export class Pool implements Threads {
         why = error;
       }
     }
-    if (this.#slots.length > 0 || this.#closed) return;
-    this.#fault = `no worker can be started: ${why instanceof Error ? why.message : String(why)}`;
+    if (this.#closed) return;
+    this.#isShort = true;
     this.#reviveAt = performance.now() + reviveAfterMs;
-    const none = new EngineError("NO_WORKERS", this.#fault);
-    this.#rejectWaiting(none);
+    if (this.#slots.length === 0) this.#giveUp(why);
   }
 
-  /** The cause (no memory, no threads left) may have passed. */
+  #giveUp(why: unknown): void {
+    this.#fault = `no worker can be started: ${why instanceof Error ? why.message : String(why)}`;
+    this.#rejectWaiting(new EngineError("NO_WORKERS", this.#fault));
+  }
+
+  /** Starts the missing workers: the cause (no memory, no threads left) may have passed. */
   #revive(): void {
-    if (performance.now() < this.#reviveAt) return;
+    const missing = this.options.workers - this.#slots.length - this.#replacing;
+    if (this.#closed || missing <= 0 || performance.now() < this.#reviveAt) return;
     this.#reviveAt = performance.now() + reviveAfterMs;
-    const starting = Array.from({ length: this.options.workers }, () => this.#addSlot());
-    void Promise.allSettled(starting).then(() => {
+    const starting = Array.from({ length: missing }, () => this.#addSlot());
+    void Promise.allSettled(starting).then((starts) => {
+      this.#isShort = this.#slots.length < this.options.workers;
       if (this.#slots.length > 0) this.#fault = null;
+      // The others may have ended in the meantime, and left it to these.
+      else if (this.#replacing === 0 && !this.#closed)
+        this.#giveUp(starts.find((start) => start.status === "rejected")?.reason);
     });
   }
 

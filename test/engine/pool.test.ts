@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import workerThreads from "node:worker_threads";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Voice, VoiceAnalysis } from "../../src/engine/port.js";
 import { utter } from "../voice.js";
 import { randomModel } from "./random-model.js";
@@ -153,6 +153,30 @@ describe("when things go wrong", () => {
       await expect(engine.analyze(speech.slice(), rateHz)).rejects.toMatchObject(refused);
     } finally {
       refuseWorkers = false;
+    }
+  });
+
+  test("a worker that could not be replaced is started later, while others go on", async () => {
+    const engine = await open({ workers: 2 });
+    refuseWorkers = true;
+    try {
+      await started[0]!.terminate();
+      expect(await engine.analyze(speech.slice(), rateHz)).toEqual(alone);
+    } finally {
+      refuseWorkers = false;
+    }
+    expect(started).toHaveLength(2);
+    const now = performance.now.bind(performance);
+    const later = vi.spyOn(performance, "now").mockImplementation(() => now() + 6_000);
+    try {
+      expect(await engine.analyze(speech.slice(), rateHz)).toEqual(alone);
+      expect(started).toHaveLength(3);
+      await engine.analyze(speech.slice(), rateHz);
+      expect(started).toHaveLength(3);
+      await started[1]!.terminate();
+      expect(await engine.analyze(speech.slice(), rateHz)).toEqual(alone);
+    } finally {
+      later.mockRestore();
     }
   });
 
