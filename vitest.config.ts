@@ -2,6 +2,7 @@ import { defineConfig } from "vitest/config";
 
 /** Tests of the compiled library: real worker threads, the command line as a process, processes that are killed. */
 export const library = [
+  "test/audio/few-descriptors.test.ts",
   "test/bench/conditions.test.ts",
   "test/cli/documents.test.ts",
   "test/cli/local.test.ts",

@@ -60,6 +60,18 @@ function decoded(bytes: Uint8Array, format: string, { signal, maxBytes = mostByt
     const chunks: Buffer[] = [];
     let length = 0;
     let said = "";
+    ffmpeg.on("error", (error: NodeJS.ErrnoException) => {
+      const missing = `this is ${format}; install ffmpeg to read it here, or convert it to WAV`;
+      refuse(error.code === "ENOENT" ? new AudioError("UNSUPPORTED_ENCODING", missing) : error);
+    });
+    ffmpeg.on("close", (code) => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+      if (code === 0 && length > 0) resolve(new Uint8Array(Buffer.concat(chunks)));
+      else reject(unreadable(format, reasonOf(said)));
+    });
+    // Without free descriptors there are no pipes; the error that follows says so.
+    if (!ffmpeg.stdout) return;
     ffmpeg.stdout.on("data", (chunk: Buffer) => {
       length += chunk.length;
       chunks.push(chunk);
@@ -71,16 +83,6 @@ function decoded(bytes: Uint8Array, format: string, { signal, maxBytes = mostByt
     });
     // ffmpeg may stop reading early; its own error message gives the reason.
     ffmpeg.stdin.on("error", () => {});
-    ffmpeg.on("error", (error: NodeJS.ErrnoException) => {
-      const missing = `this is ${format}; install ffmpeg to read it here, or convert it to WAV`;
-      refuse(error.code === "ENOENT" ? new AudioError("UNSUPPORTED_ENCODING", missing) : error);
-    });
-    ffmpeg.on("close", (code) => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", abort);
-      if (code === 0 && length > 0) resolve(new Uint8Array(Buffer.concat(chunks)));
-      else reject(unreadable(format, reasonOf(said)));
-    });
     ffmpeg.stdin.end(bytes);
   });
 }

@@ -62,6 +62,8 @@ async function readable(
     if (recording.frames > 0) return { audio, recording };
   } catch (error) {
     signal?.throwIfAborted();
+    // The operating system refused to start the decoder: that says nothing about the audio.
+    if (error instanceof Error && "syscall" in error) throw error;
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     const field = code === "BAD_RATE" ? "rate" : code === "BAD_CHANNELS" ? "channels" : "chunk";
     throw invalid(

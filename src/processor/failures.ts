@@ -36,6 +36,8 @@ export function callFailure(error: unknown): StatusError | null {
     return failed(StatusCode.DEADLINE_EXCEEDED, "the call took too long");
   if (isDatabaseAway(error, code)) return busy("the database does not answer; try again", 5);
   if (code === "contended") return busy(error.message, 1);
+  if (code === "EMFILE" || code === "ENFILE" || code === "EAGAIN")
+    return busy("the server has too many open files or processes; try again", 5);
   if (code === "NO_WORKERS") return busy("the engine cannot start its workers; try again", 5);
   if (code === "QUEUE_FULL")
     return busy("all workers are busy and the queue is full; try again later", retrySeconds(error));

@@ -99,6 +99,12 @@ describe("with ffmpeg", () => {
   });
 });
 
+test("an upload whose decoder cannot be started is BUSY: the recording may be good", async () => {
+  const full = Object.assign(new Error("spawn ffmpeg EMFILE"), { code: "EMFILE", syscall: "spawn ffmpeg" });
+  const { processor, context } = await openWorld({ toWav: () => Promise.reject(full) });
+  expect(await refusal(processor.addMediaSegment({ context, chunk: original }))).toMatchObject({ code: "BUSY" });
+});
+
 test("without ffmpeg it says what to do", async () => {
   const mp3 = encoded("MP3");
   vi.stubEnv("PATH", "/nowhere");
