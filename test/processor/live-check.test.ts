@@ -22,6 +22,42 @@ describe("a live enrollment", () => {
     expect(kept.mock.calls.map(([{ audio }]) => audio)).toEqual([pcm16([said])]);
   });
 
+  test("is the same whether or not each chunk is waited for", async () => {
+    const enrolled = async (waits: boolean) => {
+      const world = await openWorld();
+      const kept = vi.spyOn(world.store.media, "add");
+      const request = { context: world.context, gkVoiceprintProfileId: await world.person("live"), rateHz };
+      const enrollment = await world.processor.openLiveEnrollment(request);
+      const pushed: Promise<unknown>[] = [];
+      for (const chunk of chunks(joined(take(7, 4), silence(1), take(7, 12)))) {
+        pushed.push(enrollment.push(chunk));
+        if (waits) await pushed.at(-1);
+      }
+      await Promise.all(pushed);
+      const { case: task, value } = await enrollment.finish();
+      return { task, value, audio: kept.mock.calls.map(([{ audio }]) => audio) };
+    };
+    const { task, value, audio } = await enrolled(false);
+    expect([task, value]).toMatchObject([
+      "enroll",
+      { enrolledSegments: 3, enrollStatus: EnrollStatus.TRAIN_SUGGESTED },
+    ]);
+    expect(audio).toEqual((await enrolled(true)).audio);
+  });
+
+  test("takes no more audio after it is closed or has failed", async () => {
+    const world = await openWorld();
+    const request = { context: world.context, gkVoiceprintProfileId: await world.person("live"), rateHz };
+    const closed = await world.processor.openLiveEnrollment(request);
+    await closed.close();
+    expect(await refusal(closed.push(take(7, 1)))).toMatchObject({ fields: ["audio closed"] });
+    const leaving = new AbortController();
+    const cancelled = await world.processor.openLiveEnrollment(request, { signal: leaving.signal });
+    leaving.abort();
+    expect(await refusal(cancelled.push(take(7, 1)))).toMatchObject({ code: "CANCELLED" });
+    expect(await refusal(cancelled.finish())).toMatchObject({ fields: ["audio closed"] });
+  });
+
   test("of a full print adds no segment and says so", async () => {
     const world = await openWorld({ configurationSets: { tiny: { maxEnrollmentSegments: 3 } } });
     const context = await world.open("tiny");

@@ -19,6 +19,7 @@ import { measuredAudio, newProcessedAudio } from "../audio-model.js";
 import { assertStillRunning, type OpenContext, openContext } from "../context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "../dependencies.js";
 import { enroll } from "../enroll.js";
+import { asStatusError, invalid } from "../failures.js";
 import { getEnrollStatus } from "../get-enroll-status.js";
 import { pcm16, processingResult } from "../process-audio.js";
 import { findProfileToChange } from "../profiles.js";
@@ -57,6 +58,9 @@ export class LiveEnrollment implements LiveTask {
   #training: MessageInitShape<typeof TrainResultSchema> | undefined;
   #status = EnrollStatus.UNSPECIFIED;
   #done: LiveResult | null = null;
+  /** Chunks are processed in the order in which they were pushed, whether or not the caller waits. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #closed = false;
 
   constructor(
     private readonly deps: Dependencies,
@@ -67,9 +71,11 @@ export class LiveEnrollment implements LiveTask {
     private readonly report: ReportEvent,
   ) {}
 
-  async push(samples: Float32Array): Promise<LiveResult | null> {
-    for (let left = samples; left.length > 0 && !this.#done; ) left = await this.#analyze(left);
-    return this.#done;
+  push(samples: Float32Array): Promise<LiveResult | null> {
+    return this.#next(async () => {
+      for (let left = samples; left.length > 0 && !this.#done; ) left = await this.#analyze(left);
+      return this.#done;
+    });
   }
 
   /** Processes samples up to the end of the stretch; returns the rest for the next stretch. */
@@ -88,17 +94,36 @@ export class LiveEnrollment implements LiveTask {
     return samples.subarray(samples.length);
   }
 
-  async finish(): Promise<LiveResult> {
-    if (!this.#done && this.#stream) await this.#endStretch(this.#stream);
-    return this.#done ?? (await this.#conclude());
+  finish(): Promise<LiveResult> {
+    return this.#next(async () => {
+      if (!this.#done && this.#stream) await this.#endStretch(this.#stream);
+      return this.#done ?? (await this.#conclude());
+    });
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
+    await this.#turn;
     await this.#drop();
   }
 
-  async measures(): Promise<Measures> {
-    return (await this.#open()).measures();
+  measures(): Promise<Measures> {
+    return this.#next(async () => (await this.#open()).measures());
+  }
+
+  #next<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(async () => {
+      if (this.#closed && !this.#done) throw invalid("audio", "closed", "the live enrollment is closed");
+      try {
+        return await work();
+      } catch (error) {
+        this.#closed = true;
+        await this.#drop();
+        throw asStatusError(error);
+      }
+    });
+    this.#turn = done.catch(() => {});
+    return done;
   }
 
   async #open(): Promise<VoiceStream> {
