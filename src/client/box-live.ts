@@ -66,7 +66,11 @@ class BoxTask<Result> implements ListenerTask<Result> {
       this.#failure = error;
     });
     this.started = Promise.race([answered, this.#call.done]);
-    signal?.addEventListener("abort", () => this.#call.close(), { once: true });
+    const cancel = () => this.#call.close();
+    if (signal?.aborted) cancel();
+    signal?.addEventListener("abort", cancel, { once: true });
+    const forget = () => signal?.removeEventListener("abort", cancel);
+    this.#call.done.then(forget, forget);
   }
 
   async push(samples: Float32Array): Promise<Result | null> {

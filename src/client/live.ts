@@ -52,6 +52,8 @@ export class LiveCall {
   #resolve: () => void = () => {};
   #reject: (error: StatusError) => void = () => {};
   #socket: LiveSocket | null = null;
+  /** Not connected yet. */
+  #opening: LiveSocket | null = null;
   #sent: (string | Uint8Array)[] = [];
   #keptBytes = 0;
   #isKept = true;
@@ -88,18 +90,22 @@ export class LiveCall {
   /** Ends the call without a result. */
   close(): void {
     this.#fail(new StatusError({ statusCode: StatusCode.CANCELLED, message: "the call was closed by this program" }));
-    this.#socket?.close();
+    (this.#socket ?? this.#opening)?.close();
   }
 
   #send(message: string | Uint8Array): void {
     if (this.#isOver) return;
     this.#keptBytes += message.length;
-    if (this.#keptBytes > (this.options.keptBytes ?? 4 * 1024 * 1024)) {
-      this.#isKept = false;
-      this.#sent = [];
-    }
     if (this.#isKept) this.#sent.push(message);
     this.#socket?.send(message);
+    this.#forgetTooMuch();
+  }
+
+  /** What has not been sent yet must be kept, however much it is. */
+  #forgetTooMuch(): void {
+    if (!this.#socket || this.#keptBytes <= (this.options.keptBytes ?? 4 * 1024 * 1024)) return;
+    this.#isKept = false;
+    this.#sent = [];
   }
 
   async #connect(): Promise<void> {
@@ -128,11 +134,14 @@ export class LiveCall {
     }
     socket.binaryType = "arraybuffer";
     let refusal: StatusError | null = null;
+    this.#opening = socket;
     socket.onopen = () => {
       // Closed while it was connecting.
       if (this.#isOver) return socket.close();
       for (const message of this.#sent) socket.send(message);
       this.#socket = socket;
+      this.#opening = null;
+      this.#forgetTooMuch();
     };
     socket.onmessage = ({ data }) => {
       const response = fromJson(ListenResponseSchema, JSON.parse(String(data)) as JsonValue, {
@@ -144,6 +153,7 @@ export class LiveCall {
     socket.onerror = () => {};
     socket.onclose = ({ code }) => {
       this.#socket = null;
+      this.#opening = null;
       if (code === NORMAL) this.#succeed();
       else if (refusal && code !== TRY_AGAIN_LATER) this.#fail(refusal);
       else this.#again(refusal?.message ?? `the connection to ${address} was lost (code ${code})`);

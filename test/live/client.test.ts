@@ -116,3 +116,61 @@ it("a call that is closed while it connects leaves no connection behind", async 
   await expect(call.done).rejects.toMatchObject({ message: expect.stringContaining("closed by this program") });
   await vi.waitFor(() => expect(opened.map(({ readyState }) => readyState)).toEqual([WebSocket.CLOSED]));
 });
+
+/** A socket that the test opens. */
+class SlowSocket {
+  static made: SlowSocket[] = [];
+  binaryType = "";
+  bufferedAmount = 0;
+  onopen: (() => void) | null = null;
+  onmessage = null;
+  onclose: ((event: { code: number }) => void) | null = null;
+  onerror = null;
+  readonly sent: (string | Uint8Array)[] = [];
+  isClosed = false;
+
+  constructor() {
+    SlowSocket.made.push(this);
+  }
+  send(message: string | Uint8Array) {
+    this.sent.push(message);
+  }
+  close() {
+    this.isClosed = true;
+    this.onclose?.({ code: 1006 });
+  }
+}
+
+async function slowCall(keptBytes: number) {
+  SlowSocket.made = [];
+  const start = { encoding: "pcm16", rate: 8000 };
+  const call = new LiveCall({
+    url: "http://box",
+    start,
+    onEvent: () => {},
+    keptBytes,
+    WebSocket: SlowSocket as unknown as WebSocketClass,
+  });
+  await expect.poll(() => SlowSocket.made).toHaveLength(1);
+  return { call, socket: SlowSocket.made[0]! };
+}
+
+it("sends everything that was pushed before the connection was open, even beyond the size of the buffer", async () => {
+  const { call, socket } = await slowCall(10);
+  for (let i = 0; i < 4; i++) call.push(new Uint8Array(8).fill(i));
+  socket.onopen!();
+  expect(socket.sent).toHaveLength(5);
+  expect(socket.sent[0]).toContain("start");
+  call.push(new Uint8Array(8));
+  expect(socket.sent).toHaveLength(6);
+  socket.onclose!({ code: 1006 });
+  await expect(call.done).rejects.toThrow(/connection .* was lost/);
+});
+
+it("does not leave a connection open that was still being opened when the call was closed", async () => {
+  const { call, socket } = await slowCall(1000);
+  call.close();
+  await expect(call.done).rejects.toThrow(/closed by this program/);
+  expect(socket.isClosed).toBe(true);
+  expect(SlowSocket.made).toHaveLength(1);
+});

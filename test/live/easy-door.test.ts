@@ -1,7 +1,7 @@
 /** The easy door's live audio: the same calls and the same answers in this process and on a box. */
 import { afterAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { connectVoiceprints, type WebSocketClass } from "../../src/client/index.js";
+import { connectVoiceprints, StatusCode, type WebSocketClass } from "../../src/client/index.js";
 import { localAccess } from "../../src/local-access.js";
 import { type AudioChunk, Voiceprints } from "../../src/voiceprints.js";
 import { rateHz, silence, take } from "../processor/fixture-engine.js";
@@ -88,6 +88,15 @@ describe.each(Object.entries(doors))("%s", (_, open) => {
     await listener.push(take(100, 0.5));
     await listener.close();
     await expect(listener.finish()).rejects.toThrow(/closed/);
+    await voice.close();
+  });
+
+  it("does not begin to listen if it was cancelled before", async () => {
+    const voice = await enrolled(await open());
+    const signal = AbortSignal.abort();
+    const cancelled = { code: StatusCode.CANCELLED };
+    await expect(voice.listen({ persons: ["ada"] }, rateHz, { signal })).rejects.toMatchObject(cancelled);
+    await expect(voice.listenToEnroll("bea", rateHz, { signal })).rejects.toMatchObject(cancelled);
     await voice.close();
   });
 });
