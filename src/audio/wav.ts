@@ -145,9 +145,10 @@ function recordingOfData(source: ByteSource, format: Format, data: Chunk, claims
   const encoding = tag === formatTag.imaAdpcm ? null : encodingOf(format);
   checkLayout(rateHz, channels);
   const held = source.length - data.start;
-  // A recorder that never finished its header leaves zeros in both lengths.
-  const unfinished = data.claimedBytes === 0 && (claims.riffBytes === 0 || claims.riffBytes === unknownLength);
-  const claimed = data.claimedBytes === unknownLength ? (claims.longBytes ?? held) : data.claimedBytes;
+  // The header that a recorder writes first and never finished says that the file ends before its data, or that its length is unknown.
+  const unfinished =
+    data.claimedBytes === 0 && (claims.riffBytes + 8 <= data.start || claims.riffBytes === unknownLength);
+  const claimed = data.claimedBytes === unknownLength ? claims.longBytes || held : data.claimedBytes;
   const bytes = unfinished ? held : Math.min(claimed, held);
   const layout = { rateHz, channels, start: data.start, bytes };
   if (encoding === null) {

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { openRecording } from "../../src/audio/file.js";
 import { AudioError, readRecording, recordingOfSamples } from "../../src/audio/index.js";
 import type { RawFormat, Recording } from "../../src/audio/port.js";
-import { joined, pcm16, wav } from "./wav-bytes.js";
+import { chunk, joined, pcm16, wav } from "./wav-bytes.js";
 
 function codeOf(read: () => unknown): string {
   try {
@@ -104,6 +104,11 @@ describe("wrong headers, read as far as possible", () => {
     expect(framesIn(readRecording(wav({ data: pcm16([1, 2]), dataBytes: 0xffffffff, riffBytes: 0xffffffff })))).toBe(2);
     expect(framesIn(readRecording(wav({ data: pcm16([1, 2]), dataBytes: 0, riffBytes: 0 })))).toBe(2);
     expect(framesIn(readRecording(wav({ data: pcm16([1, 2]), dataBytes: 0 })))).toBe(0);
+    // libsndfile (FreeSWITCH) begins with 8, others with the length of a file without data.
+    for (const riffBytes of [8, 36])
+      expect(framesIn(readRecording(wav({ data: pcm16([1, 2]), dataBytes: 0, riffBytes })))).toBe(2);
+    const long = { riff: "RF64", riffBytes: 0xffffffff, between: [chunk("ds64", new Uint8Array(28))] };
+    expect(framesIn(readRecording(wav({ ...long, data: pcm16([1, 2]), dataBytes: 0xffffffff })))).toBe(2);
   });
 
   test("64 channels, one sample, no samples", () => {
