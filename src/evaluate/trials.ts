@@ -109,8 +109,8 @@ async function fromList(path: string): Promise<TrialSet> {
 }
 
 /**
- * Groups files by speaker, for the bootstrap: by the folder of `speaker/session/file` if there is one, and by the labels of the trials.
- * Union-find, because a list may name files in any layout.
+ * Groups files by speaker, for the bootstrap: by the labels of the trials, and by the folder of `speaker/session/file`, or else of `speaker/file`.
+ * A list may name files in any layout, so a layout in which different people share a folder is not used.
  */
 function speakersOf(
   files: readonly string[],
@@ -118,7 +118,27 @@ function speakersOf(
   models: readonly (readonly number[])[],
   trials: readonly Trial[],
 ): number[] {
-  const parents = files.map((_, i) => i);
+  const parts = files.map((file) => relative(root, file).split(sep));
+  for (const namesBelowSpeaker of [2, 1]) {
+    const folders = parts.map((names) => names.slice(0, -namesBelowSpeaker).join(sep));
+    const speakers = speakersBy(folders, models, trials);
+    const isRefuted = trials.some(({ model, test, same }) => !same && speakers[models[model]![0]!] === speakers[test]);
+    if (!isRefuted) return speakers;
+  }
+  return speakersBy(
+    files.map(() => ""),
+    models,
+    trials,
+  );
+}
+
+/** Union-find over the files. Those with the same folder are of one speaker; an empty folder says nothing. */
+function speakersBy(
+  folders: readonly string[],
+  models: readonly (readonly number[])[],
+  trials: readonly Trial[],
+): number[] {
+  const parents = folders.map((_, i) => i);
   const find = (i: number): number => {
     while (parents[i] !== i) {
       parents[i] = parents[parents[i]!]!;
@@ -130,17 +150,14 @@ function speakersOf(
     parents[find(a)] = find(b);
   };
   const firstOfFolder = new Map<string, number>();
-  files.forEach((file, i) => {
-    const parts = relative(root, file).split(sep);
-    if (parts.length < 3) return;
-    const speakerFolder = parts.slice(0, -2).join(sep);
-    const first = firstOfFolder.get(speakerFolder);
-    if (first === undefined) firstOfFolder.set(speakerFolder, i);
-    else join(first, i);
+  folders.forEach((folder, i) => {
+    const first = firstOfFolder.get(folder);
+    if (first === undefined) firstOfFolder.set(folder, i);
+    else if (folder !== "") join(first, i);
   });
   for (const model of models) for (const file of model) join(model[0]!, file);
   for (const trial of trials) if (trial.same) join(models[trial.model]![0]!, trial.test);
-  return files.map((_, i) => find(i));
+  return parents.map((_, i) => find(i));
 }
 
 interface SessionFiles {
@@ -220,9 +237,8 @@ async function audioFiles(path: string): Promise<string[]> {
 }
 
 async function subfolders(path: string): Promise<string[]> {
-  const entries = await readdir(path, { withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
-    .map((entry) => entry.name)
-    .sort();
+  const names = (await readdir(path)).filter((name) => !name.startsWith("."));
+  // Not by the entry's own kind: a link to a folder is a folder too.
+  const kinds = await Promise.all(names.map((name) => stat(join(path, name)).catch(() => null)));
+  return names.filter((_, i) => kinds[i]?.isDirectory()).sort();
 }

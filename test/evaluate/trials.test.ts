@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -48,6 +48,16 @@ describe("a list of trials", () => {
     expect(folders[0]).not.toBe(folders[1]);
   });
 
+  it("does not take a folder that different people share for a speaker", () => {
+    const list = "1 x/ada/1.wav x/ada/2.wav\n0 x/ada/1.wav x/bob/1.wav\n0 x/ada/1.wav x/bob/2.wav";
+    const [ada, again, bob, later] = parseTrialList(list, "/root").speakers;
+    expect(ada).toBe(again);
+    expect(bob).toBe(later);
+    expect(ada).not.toBe(bob);
+    const flat = parseTrialList("1 x/y/1.wav x/y/2.wav\n0 x/y/1.wav x/y/3.wav\n0 x/y/1.wav x/y/4.wav", "/root");
+    expect(new Set(flat.speakers).size).toBe(3);
+  });
+
   it.each([
     ["1 a.wav", /line 1: .*2 words/],
     ["# c\nmaybe a.wav b.wav", /line 2: label must be one of .*, got "maybe"/],
@@ -74,6 +84,15 @@ describe("a folder", () => {
     const set = await readTrialSet(folder);
     expect(set.trials.filter((trial) => trial.same)).toHaveLength(4);
     for (const trial of set.trials) expect(set.models[trial.model]).not.toContain(trial.test);
+  });
+
+  it("follows links to folders", async () => {
+    await touch("far/ada/1/1.wav", "far/ada/2/1.wav", "here/bob/1/1.wav");
+    await symlink(join(folder, "far/ada"), join(folder, "here/ada"));
+    await symlink(join(folder, "nowhere"), join(folder, "here/broken"));
+    const set = await readTrialSet(join(folder, "here"));
+    expect(new Set(set.speakers).size).toBe(2);
+    expect(set.files).toHaveLength(3);
   });
 
   it("says what is missing", async () => {
