@@ -91,9 +91,15 @@ async function here(file: string | undefined, options: Options, output: Output):
     const channel = options.channel ?? 0;
     if (channel > recording.channels)
       throw new CommandError(`--channel must be 0 to ${recording.channels}, got ${channel}`);
-    const { measures, speakers, voiceClass, revision } = await analyzed(engine, recording, channel, progress);
-    const verdict = (purpose: "enroll" | "verify") => audioValidity({ ...measures, speakers }, purpose, set);
-    const verdicts = { enroll: verdict("enroll"), verify: verdict("verify") };
+    const whole = await analyzed(engine, recording, channel, progress);
+    const { measures, speakers, voiceClass, revision } = whole;
+    // Enroll stops reading at this much speech, so what follows does not count against the recording.
+    const most = set.maxNetAudioForEnroll;
+    const used = measures.netSpeechSeconds > most ? await analyzed(engine, recording, channel, progress, most) : whole;
+    const verdicts = {
+      enroll: audioValidity({ ...used.measures, speakers: used.speakers }, "enroll", set),
+      verify: audioValidity({ ...measures, speakers }, "verify", set),
+    };
     const { rateHz, channels } = recording;
     return { ...measures, rateHz, channels, speakers, voiceClass, model: revision, verdicts };
   } finally {
@@ -154,14 +160,15 @@ const SYNTHESIZED = { speaker: 1, seconds: 8, rateHz: 16_000 };
 
 const synthesized = (): Recording => recordingOfSamples(speak(SYNTHESIZED), SYNTHESIZED.rateHz);
 
-/** Streams, so that hours of audio fit in memory. */
+/** Streams, so that hours of audio fit in memory. 0: all of it. */
 async function analyzed(
   engine: Engine,
   recording: Recording,
   channel: number,
   progress: ReturnType<typeof createProgress>,
+  maxNetSpeechSeconds = 0,
 ): Promise<VoiceAnalysis> {
-  const stream = await engine.stream(recording.rateHz);
+  const stream = await engine.stream(recording.rateHz, { maxNetSpeechSeconds });
   try {
     progress.start("measuring", Math.ceil(recording.frames / recording.rateHz));
     let samples = 0;
@@ -169,6 +176,7 @@ async function analyzed(
       samples += chunk.length;
       await stream.push(chunk);
       progress.set(Math.floor(samples / recording.rateHz));
+      if (stream.ended) break;
     }
     progress.stop();
     return await stream.analysis();

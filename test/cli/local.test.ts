@@ -78,6 +78,14 @@ describe("measuring a recording", () => {
     const { json } = await vivavoce("measure", "--json");
     expect(json).toMatchObject({ rateHz: 16_000, channels: 1, verdict: { enroll: "AUDIO_OK", verify: "AUDIO_OK" } });
   });
+
+  it("judges for enrollment only the speech that enroll uses, as a box does", async () => {
+    const [one, other] = [1, 9].map((speaker) => speak({ speaker, seconds: 20, rateHz: 16_000 }));
+    await writeFile(join(folder, "two.wav"), wav(Float32Array.from([...one!, ...other!]), 16_000));
+    const { json } = await vivavoce("measure", "two.wav", "--json");
+    expect(json).toMatchObject({ speakers: 2, verdict: { enroll: "AUDIO_OK", verify: "MULTIPLE_SPEAKERS_DETECTED" } });
+    expect(json.netSpeechSeconds).toBeGreaterThan(20);
+  });
 });
 
 describe("voices on the local store", () => {
