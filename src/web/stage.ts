@@ -66,6 +66,8 @@ export class Stage {
   #task: Task | null = null;
   #take: Take | null = null;
   #busy = false;
+  /** Grows whenever the mode or the person changes: files chosen before that are not for the new one. */
+  #turn = 0;
   #limits: Limits | null = null;
 
   constructor(private readonly voices: () => Promise<Voices>) {
@@ -87,6 +89,7 @@ export class Stage {
 
   set task(task: Task) {
     void this.#cancel();
+    this.#turn++;
     this.#task = task;
     this.#ring.fill(0, task.targetSeconds);
     this.#meters.clear();
@@ -239,12 +242,13 @@ export class Stage {
     if (this.#busy || files.length === 0) return;
     const obstacle = task.obstacle();
     if (obstacle !== null) return this.say(obstacle);
+    const turn = this.#turn;
     this.#busy = true;
     this.#ring.phase = "working";
     for (const file of task.severalFiles ? files : files.slice(0, 1)) {
       this.say(strings.record.working);
       const audio = await this.#read(file);
-      if (!audio || this.#task !== task) break;
+      if (!audio || this.#turn !== turn) break;
       this.#busy = true;
       this.#ring.phase = "working";
       const take = new Take([audio.samples], audio.rateHz);
@@ -255,7 +259,8 @@ export class Stage {
       take.analysis!.push(audio.samples);
       await this.#conclude(take);
     }
-    if (this.#task === task && !this.#take) {
+    if (this.#turn !== turn) return;
+    if (!this.#take) {
       this.#busy = false;
       this.#ring.phase = "idle";
     }

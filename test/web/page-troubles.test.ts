@@ -1,0 +1,71 @@
+/** The page in a browser that refuses or loses something: storage, the model, the person who is enrolled. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Box, startBox } from "../../dist/server/start.js";
+import { loadConfig } from "../../src/server/config.js";
+import { strings } from "../../src/web/strings.js";
+import { launch, recordingOf } from "../chromium.js";
+
+const folder = mkdtempSync(join(tmpdir(), "vivavoce-page-troubles-"));
+let box: Box;
+let browser: Browser;
+let context: BrowserContext;
+
+beforeAll(async () => {
+  box = await startBox(loadConfig({ env: {}, flags: { store: "memory", port: 0, "log.level": "error" } }));
+  browser = await launch();
+  context = await browser.newContext();
+}, 120_000);
+afterAll(async () => {
+  await browser?.close();
+  await box?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const recordings = [0, 1, 2].map((take) => {
+  const path = join(folder, `anna-${take}.wav`);
+  writeFileSync(path, recordingOf(1, take, 6));
+  return path;
+});
+
+const modelIs = (page: Page, state: "ready" | "failed") =>
+  page.waitForSelector(`.model[data-state="${state}"]`, { timeout: 60_000 });
+const says = (page: Page, text: string) => page.getByText(text, { exact: true }).waitFor({ timeout: 60_000 });
+const peopleOn = async (page: Page) => {
+  await page.click("#tab-people");
+  await page.waitForSelector(".people li");
+  return page.locator(".people strong").allTextContents();
+};
+
+test("files are enrolled for the person they were chosen for, not for the next name", {
+  timeout: 180_000,
+}, async () => {
+  const page = await context.newPage();
+  await page.goto(box.url);
+  await modelIs(page, "ready");
+  await page.fill("#name", "Anna");
+  // The person types another name as soon as the first file is enrolled.
+  await page.evaluate(() => {
+    const name = document.querySelector<HTMLInputElement>("#name")!;
+    new MutationObserver((_, observer) => {
+      if (!document.querySelector(".steps .done")) return;
+      observer.disconnect();
+      name.value = "Bert";
+      name.dispatchEvent(new Event("input"));
+    }).observe(document.querySelector(".steps")!, { childList: true });
+  });
+  await page.setInputFiles("#files", recordings);
+  await page.waitForFunction(() => document.querySelector<HTMLInputElement>("#name")!.value === "Bert");
+  // Time for the other files, if they were still used.
+  await page.waitForTimeout(5_000);
+  expect(await peopleOn(page)).toEqual(["Anna"]);
+  await page.click("#tab-enroll");
+  await page.fill("#name", "Anna");
+  await page.setInputFiles("#files", recordings.slice(1));
+  await page.waitForFunction(() => document.querySelectorAll(".steps .done").length === 2, null, { timeout: 60_000 });
+  await page.waitForSelector('.ring[data-phase="idle"]');
+  await page.close();
+});
