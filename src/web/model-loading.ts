@@ -19,8 +19,7 @@ export async function loadModel(
   { url, bytes }: ModelLocation,
   progress: (have: number, all: number) => void,
 ): Promise<Uint8Array> {
-  // Pages that are not a secure context have no Cache Storage, so they load the model at every visit.
-  const cache = "caches" in globalThis ? await caches.open(shelf) : null;
+  const cache = await openShelf();
   const kept = await cache?.match(url);
   const { noAnswer, answered, incomplete } = strings.model.why;
   const response = kept ?? (await fetch(url).catch(() => null));
@@ -33,6 +32,15 @@ export async function loadModel(
   }
   if (cache && !kept) await keep(cache, url, model);
   return model;
+}
+
+/** `null` where there is no Cache Storage: pages that are not a secure context, and some private windows. They load the model at every visit. */
+async function openShelf(): Promise<Cache | null> {
+  try {
+    return await caches.open(shelf);
+  } catch {
+    return null;
+  }
 }
 
 async function readAll(

@@ -69,3 +69,14 @@ test("files are enrolled for the person they were chosen for, not for the next n
   await page.waitForSelector('.ring[data-phase="idle"]');
   await page.close();
 });
+
+test("a browser without Cache Storage loads the model at every visit", { timeout: 120_000 }, async () => {
+  const page = await context.newPage();
+  // As private windows of Firefox.
+  await page.addInitScript(() => {
+    CacheStorage.prototype.open = () => Promise.reject(new DOMException("The operation is insecure.", "SecurityError"));
+  });
+  await page.goto(box.url);
+  await modelIs(page, "ready");
+  await page.close();
+});
