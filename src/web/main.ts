@@ -16,7 +16,11 @@ import { VerifyMode } from "./verify-mode.js";
 import type { Voices } from "./voices.js";
 
 const privacy = new PrivacyPanel();
-const modelBar = new ModelBar(() => begin());
+const modelBar = new ModelBar(() => {
+  begin();
+  // The mode waited for what failed.
+  show(shown);
+});
 
 let loading: Promise<Voices>;
 const whenReady = () => loading;
@@ -31,8 +35,10 @@ const modes: Record<keyof typeof strings.modes, Mode> = {
 
 const panel = element("div", { class: "panel", role: "tabpanel", id: "panel", tabindex: -1 });
 const tabs = new Tabs(strings.modes, strings.modesLabel, panel, show);
+let shown: keyof typeof modes = "enroll";
 
 function show(name: keyof typeof modes): void {
+  shown = name;
   const mode = modes[name];
   const parts =
     name === "people" ? [mode.controls, mode.outcome] : [mode.controls, stage.element, mode.outcome, stage.details];

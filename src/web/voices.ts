@@ -43,6 +43,24 @@ const set = builtInConfigurationSets[defaultConfigurationSetId]!;
 /** A longer file is probably a mistake, and would block the page. */
 const longestSeconds = 600;
 
+interface Closable {
+  close(): Promise<void>;
+}
+
+/** Both, or none: if one fails, the other is closed, so that no workers stay behind when the person tries again. */
+async function bothOf<One extends Closable, Other extends Closable>(
+  one: Promise<One>,
+  other: Promise<Other>,
+): Promise<[One, Other]> {
+  try {
+    return await Promise.all([one, other]);
+  } catch (error) {
+    for (const opened of await Promise.allSettled([one, other]))
+      if (opened.status === "fulfilled") await opened.value.close();
+    throw error;
+  }
+}
+
 /** Parses a duration as JSON has it: `"3.235s"`. */
 const secondsOf = (text = "0s"): number => Number.parseFloat(text);
 
@@ -60,10 +78,10 @@ export class Voices {
   static async open(model: Uint8Array): Promise<Voices> {
     // One core is left for the page itself.
     const workers = Math.min(4, Math.max(1, navigator.hardwareConcurrency - 1));
-    const [engine, store] = await Promise.all([
+    const [engine, store] = await bothOf(
       openEngine({ model, workers, ...calibrationOfPage() }),
       openIndexedDbStore("vivavoce"),
-    ]);
+    );
     const voiceprints = await openVoiceprints({ engine, store, scope });
     return new Voices(engine, voiceprints, async () => {
       const people: KnownPerson[] = [];

@@ -80,3 +80,25 @@ test("a browser without Cache Storage loads the model at every visit", { timeout
   await modelIs(page, "ready");
   await page.close();
 });
+
+test("after a failed start nothing stays behind, and trying again shows who is enrolled", {
+  timeout: 180_000,
+}, async () => {
+  const page = await context.newPage();
+  await page.addInitScript(() => {
+    const open = IDBFactory.prototype.open;
+    IDBFactory.prototype.open = () => {
+      IDBFactory.prototype.open = open;
+      throw new DOMException("Internal error.", "UnknownError");
+    };
+  });
+  await page.goto(box.url);
+  await page.click("#tab-verify");
+  await modelIs(page, "failed");
+  await expect.poll(() => page.workers().length).toBe(0);
+  await page.click(".model button");
+  await modelIs(page, "ready");
+  await page.waitForSelector("#person option", { state: "attached", timeout: 10_000 });
+  expect(await page.locator("#person option").allTextContents()).toEqual(["Anna"]);
+  await page.close();
+});
