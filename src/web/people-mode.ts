@@ -46,20 +46,30 @@ export class PeopleMode implements Mode {
       element("button", { type: "button", class: kind, "aria-label": spoken, click }, label);
     const usual = () =>
       actions.replaceChildren(
-        button(strings.people.export, exportOf(name), "quiet", () => void this.#export(name)),
+        button(strings.people.export, exportOf(name), "quiet", () => void this.#do(() => this.#export(name))),
         button(strings.people.erase, eraseOf(name), "quiet", ask),
       );
     const ask = () => {
       const keep = button(strings.people.no, strings.people.no, "quiet", usual);
       actions.replaceChildren(
         element("span", { class: "sure", role: "alert" }, strings.people.sure(name)),
-        button(strings.people.yes, strings.people.yes, "danger", () => void this.#erase(name)),
+        button(strings.people.yes, strings.people.yes, "danger", () => void this.#do(() => this.#erase(name))),
         keep,
       );
       keep.focus();
     };
     usual();
     return row;
+  }
+
+  /** What cannot be done (the browser has closed or cleared the storage) is said; details go to the console. */
+  async #do(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      console.error(error);
+      this.#note.textContent = strings.refusals.other;
+    }
   }
 
   async #export(name: string): Promise<void> {

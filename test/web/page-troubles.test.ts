@@ -102,3 +102,21 @@ test("after a failed start nothing stays behind, and trying again shows who is e
   expect(await page.locator("#person option").allTextContents()).toEqual(["Anna"]);
   await page.close();
 });
+
+test("says that a voice could not be erased", { timeout: 120_000 }, async () => {
+  const page = await context.newPage();
+  await page.goto(box.url);
+  await modelIs(page, "ready");
+  expect(await peopleOn(page)).toEqual(["Anna"]);
+  // Another window cleared the storage.
+  await page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        indexedDB.deleteDatabase("vivavoce").onsuccess = resolve;
+      }),
+  );
+  await page.getByLabel(strings.people.eraseOf("Anna")).click();
+  await page.getByRole("button", { name: strings.people.yes }).click();
+  await says(page, strings.refusals.other);
+  await page.close();
+});
