@@ -63,22 +63,22 @@ export function identifyCommand(program: Command): void {
       .argument("<file>", "WAV file (MP3, MP4, Opus and others if ffmpeg is installed)")
       .argument("[people...]", "names of the candidates")
       .option("--group <id>", "id of a group to search, instead of names")
-      .option("--tag <tag>", "tag of the voiceprints, if people have several", ""),
-  ).action(async (file: string, people: string[], options: CheckOptions & { group?: string; tag: string }) => {
+      .option("--tag <tag>", "tag of the voiceprints, if people have several"),
+  ).action(async (file: string, people: string[], options: CheckOptions & { group?: string; tag?: string }) => {
     if (people.length > 0 && options.group) throw new CommandError("give either names or --group, not both");
     await check(options, file, async ({ operations, context, audio }) => {
       const names = new Map<string, string>();
       for (const name of people) names.set(await profileOf(operations, options.scope, person(name, options.tag)), name);
       if (people.length === 0 && !options.group) {
         for (const { id, name, tag } of await profilesIn(operations, options.scope, "person"))
-          if (tag === options.tag) names.set(id, name);
+          if (options.tag === undefined || tag === options.tag) names.set(id, name);
         if (names.size === 0)
           throw new CommandError("nobody is enrolled here", "enroll first: vivavoce enroll ada a.wav b.wav c.wav");
       }
       const { result } = await operations.identify({
         context,
         target: options.group
-          ? { case: "group", value: { uniqueId: { value: options.group }, tag: options.tag } }
+          ? { case: "group", value: { uniqueId: { value: options.group }, tag: options.tag ?? "" } }
           : { case: "gkVoiceprintProfileIds", value: { uniqueIds: [...names.keys()].map((value) => ({ value })) } },
         ...audio,
       });

@@ -86,6 +86,12 @@ describe("enroll, verify, identify, watchlist against a box", () => {
   it("identifies among everybody, lists people and fraudsters, and erases one", async () => {
     const all = await run("identify", ...voices("bob", 4), ...place, "--json");
     expect(all).toMatchObject({ code: 0, json: { subject: "bob", decision: "AUTHENTIC" } });
+    // With any tag, as in the library.
+    await run("enroll", "yan", ...voices("mallory", 1, 2, 3), "--tag", "mobile", ...place);
+    expect((await run("identify", ...voices("mallory", 4), ...place, "--json")).json.subject).toBe("yan");
+    const untagged = await run("identify", ...voices("mallory", 4), "--tag", "", ...place, "--json");
+    expect(untagged.json.subject).not.toBe("yan");
+    await run("erase", "yan", ...place);
     await run("enroll", "zoe", ...voices("ada", 1, 2, 3), ...place);
     const names = async (command: string) =>
       (await run(command, ...place, "--json")).json.map(({ name }: { name: string }) => name) as string[];
