@@ -127,7 +127,7 @@ const requestIdHeader = ({ requestId }: OperationOptions): Record<string, string
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 const timeLimit = (ms: number | undefined): AbortSignal | undefined =>
-  ms === undefined ? undefined : AbortSignal.timeout(Math.min(ms, LONGEST_TIMEOUT_MS));
+  ms === undefined ? undefined : AbortSignal.timeout(Math.max(0, Math.min(ms, LONGEST_TIMEOUT_MS)));
 
 interface TokenSource {
   /** `null` means that calls are made without a token. */

@@ -86,13 +86,10 @@ function watchOver({ signal, timeoutMs }: OperationOptions): { signal: AbortSign
     controller.abort(callFailure(signal?.reason) ?? new DOMException("the caller cancelled the call", "AbortError"));
   if (signal?.aborted) giveUp();
   signal?.addEventListener("abort", giveUp);
-  const timer =
-    timeoutMs === undefined
-      ? undefined
-      : setTimeout(
-          () => controller.abort(new DOMException("the call took too long", "TimeoutError")),
-          Math.min(timeoutMs, longestTimeoutMs),
-        );
+  const late = () => controller.abort(new DOMException("the call took too long", "TimeoutError"));
+  // The caller had no time left: the engine would refuse such a limit as a wrong argument.
+  if (timeoutMs !== undefined && !(timeoutMs > 0)) late();
+  const timer = timeoutMs === undefined ? undefined : setTimeout(late, Math.min(timeoutMs, longestTimeoutMs));
   return {
     signal: controller.signal,
     end() {

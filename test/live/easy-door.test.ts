@@ -91,6 +91,16 @@ describe.each(Object.entries(doors))("%s", (_, open) => {
     await voice.close();
   });
 
+  it("ends a call without time left as DEADLINE_EXCEEDED", async () => {
+    const voice = await enrolled(await open());
+    const audio = { samples: take(100, 3), rateHz };
+    for (const timeoutMs of [0, -5])
+      await expect(voice.verify("ada", audio, { timeoutMs })).rejects.toMatchObject({
+        code: StatusCode.DEADLINE_EXCEEDED,
+      });
+    await voice.close();
+  });
+
   it("does not begin to listen if it was cancelled before", async () => {
     const voice = await enrolled(await open());
     const signal = AbortSignal.abort();

@@ -601,6 +601,14 @@ describe("cancelling", () => {
     expect(await refusal(world.processor.verify(request))).toMatchObject({ code: "BUSY" });
   });
 
+  test.each([0, -5])("a call with %d ms left ends as DEADLINE_EXCEEDED, and nothing is stored", async (timeoutMs) => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const request = { context: world.context, audio: await world.heard(take(7, 4)), gkVoiceprintProfileId: profile };
+    expect(await refusal(world.processor.verify(request, { timeoutMs }))).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+    expect(await world.store.sessions.checks("bank", world.context.gkSessionId.value)).toEqual([]);
+  });
+
   test.each([2 ** 31, Number.POSITIVE_INFINITY])("a timeout of %d ms does not expire at once", async (timeoutMs) => {
     const world = await openWorld();
     const profile = await world.trained(7);
