@@ -679,11 +679,8 @@ function missingOf({
 export type AudioChunk = Float32Array | Int16Array | { readonly bytes: Uint8Array; readonly encoding: RawEncoding };
 
 function samplesOfChunk(chunk: AudioChunk, rateHz: number): Float32Array {
-  if (chunk instanceof Float32Array) {
-    const at = chunk.findIndex((sample) => !Number.isFinite(sample));
-    if (at === -1) return chunk;
-    throw unfit("audio", "not_audio", `sample ${at} of the chunk is ${chunk[at]}, not a finite number`);
-  }
+  // Beyond full scale, samples are clipped or refused as in every other recording.
+  if (chunk instanceof Float32Array) return chunk.every((value) => value >= -1 && value <= 1) ? chunk : bounded(chunk);
   if (chunk instanceof Int16Array) return Float32Array.from(chunk, (sample) => sample / 32768);
   if (typeof chunk === "object" && chunk !== null && "bytes" in chunk && chunk.bytes instanceof Uint8Array) {
     const { bytes, encoding } = chunk;
@@ -707,6 +704,17 @@ function samplesOfChunk(chunk: AudioChunk, rateHz: number): Float32Array {
     "not_audio",
     `a chunk must be a Float32Array, an Int16Array or { bytes: Uint8Array, encoding }, got ${given}`,
   );
+}
+
+function bounded(chunk: Float32Array): Float32Array {
+  const samples = new Float32Array(chunk.length);
+  try {
+    const bytes = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    sampleEncodings.float32.decode(samples, bytes, 0, Float32Array.BYTES_PER_ELEMENT);
+  } catch (error) {
+    throw unfit("audio", "not_audio", (error as Error).message);
+  }
+  return samples;
 }
 
 /** Audio that is still arriving, and its session, which is stopped once: with the outcome, or when the task fails or is closed. */
@@ -845,6 +853,12 @@ function assertName(name: string): void {
   if (typeof name !== "string" || name === "") throw unfit("name", "malformed", "name must be a non-empty string");
 }
 
+/** The header of a WAV file would hold another number. */
+function assertRate(rateHz: number): void {
+  if (Number.isInteger(rateHz) && rateHz >= 0 && rateHz < 2 ** 32) return;
+  throw unfit("rate", "out_of_range", `rateHz must be a whole number from 4,000 to 192,000, got ${rateHz}`);
+}
+
 const callOptions = ({ signal, timeoutMs }: CallChoices): OperationOptions => ({
   ...(signal && { signal }),
   ...(timeoutMs !== undefined && { timeoutMs }),
@@ -907,10 +921,8 @@ async function recordingOf(audio: Audio, place?: string): Promise<Recording> {
   }
   if (typeof audio === "object" && audio !== null) {
     if ("samples" in audio && audio.samples instanceof Float32Array) {
-      const { samples, rateHz } = audio;
-      // A WAV file cannot say what was given.
-      if (!Number.isFinite(rateHz)) throw refused("rate", `rateHz must be the sampling rate in Hz, got ${rateHz}`);
-      return { chunk: floatWav([samples], rateHz) };
+      assertRate(audio.rateHz);
+      return { chunk: floatWav([audio.samples], audio.rateHz) };
     }
     if ("bytes" in audio && audio.bytes instanceof Uint8Array) {
       const { bytes, encoding, rateHz, channels = 1, name } = audio;

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { connectVoiceprints, StatusCode, type WebSocketClass } from "../../src/client/index.js";
 import { localAccess } from "../../src/local-access.js";
-import { type AudioChunk, Voiceprints } from "../../src/voiceprints.js";
+import { type AudioChunk, Listener, Voiceprints } from "../../src/voiceprints.js";
 import { rateHz, silence, take } from "../processor/fixture-engine.js";
 import { openWorld, pcm16, scopeA } from "../processor/world.js";
 import { scope, startLiveBox, stopLiveBoxes } from "./live-box.js";
@@ -63,8 +63,22 @@ describe.each(Object.entries(doors))("%s", (_, open) => {
     await expect(listener.push({ bytes: new Uint8Array(3), encoding: "pcm16" })).rejects.toThrow(
       /must be a multiple of .* got 3 bytes/,
     );
+    for (const wrong of [Number.NaN, Number.POSITIVE_INFINITY])
+      await expect(listener.push(Float32Array.of(0, wrong))).rejects.toMatchObject({
+        code: StatusCode.INVALID_REQUEST,
+        message: expect.stringContaining(`not a finite number: ${wrong}`),
+      });
     await listener.push(take(100, 1));
     expect(await listener.finish()).toMatchObject({ decision: "AUTHENTIC" });
+    await voice.close();
+  });
+
+  it("refuses a sampling rate that is not a whole number", async () => {
+    const voice = await enrolled(await open());
+    for (const rateHz of [8000.5, Number.NaN, 2 ** 32 + 8000])
+      await expect(voice.verify("ada", { samples: take(100, 3), rateHz })).rejects.toThrow(
+        new RegExp(`whole number .* got ${rateHz}`),
+      );
     await voice.close();
   });
 
@@ -109,4 +123,23 @@ describe.each(Object.entries(doors))("%s", (_, open) => {
     await expect(voice.listenToEnroll("bea", rateHz, { signal })).rejects.toMatchObject(cancelled);
     await voice.close();
   });
+});
+
+it("clips samples beyond full scale, as in a recording", async () => {
+  const pushed: Float32Array[] = [];
+  const push = async (samples: Float32Array) => {
+    pushed.push(samples);
+    return null;
+  };
+  const task = { push } as never;
+  const listener = new Listener(
+    task,
+    rateHz,
+    () => null as never,
+    async () => {},
+  );
+  const within = Float32Array.of(-1, 0.5, 1);
+  await listener.push(within);
+  await listener.push(Float32Array.of(-1.5, 0.25, 7).subarray(1));
+  expect(pushed).toEqual([within, Float32Array.of(0.25, 1)]);
 });
