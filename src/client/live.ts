@@ -136,8 +136,6 @@ export class LiveCall {
     let refusal: StatusError | null = null;
     this.#opening = socket;
     socket.onopen = () => {
-      // Closed while it was connecting.
-      if (this.#isOver) return socket.close();
       for (const message of this.#sent) socket.send(message);
       this.#socket = socket;
       this.#opening = null;

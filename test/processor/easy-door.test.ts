@@ -119,7 +119,9 @@ describe("the ten-line program", () => {
 
   test.each([undefined, Number.NaN, "fast"])("a rate of %j is named as it was given", async (rateHz) => {
     const audio = { samples: new Float32Array(8000), rateHz: rateHz as number };
-    await expect(voice.verify("bob", audio)).rejects.toThrow(`rateHz must be a whole number from 4,000 to 192,000, got ${rateHz}`);
+    await expect(voice.verify("bob", audio)).rejects.toThrow(
+      `rateHz must be a whole number from 4,000 to 192,000, got ${rateHz}`,
+    );
   });
 
   test("a name in place of a list of names is rejected, and so are calls without their options", async () => {
