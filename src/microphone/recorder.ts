@@ -13,7 +13,7 @@ export interface RecorderEvents {
 /** A recording in progress. */
 export interface Recorder {
   readonly rateHz: number;
-  /** Ends it and returns the recording: mono, -1..1. */
+  /** Ends it and returns the recording: mono, -1..1. Called again (a double click), it returns the same recording. */
   stop(): Promise<{ readonly samples: Float32Array; readonly rateHz: number }>;
 }
 
@@ -33,13 +33,18 @@ export async function startRecording(events: RecorderEvents = {}, options: Micro
     },
     options,
   );
+  const recording = async () => {
+    await close();
+    // Without code of other folders: pages may serve this one alone.
+    const bytes = await new Blob(pieces.splice(0) as BlobPart[]).arrayBuffer();
+    return { samples: new Float32Array(bytes), rateHz };
+  };
+  let stopped: ReturnType<typeof recording> | null = null;
   return {
     rateHz,
-    async stop() {
-      await close();
-      // Without code of other folders: pages may serve this one alone.
-      const bytes = await new Blob(pieces.splice(0) as BlobPart[]).arrayBuffer();
-      return { samples: new Float32Array(bytes), rateHz };
+    stop() {
+      stopped ??= recording();
+      return stopped;
     },
   };
 }

@@ -65,12 +65,15 @@ async function recorded(sound: Float32Array, ms: number) {
       },
     });
     await new Promise((resolve) => setTimeout(resolve, forMs));
-    const { samples, rateHz } = await recorder.stop();
+    // As with a double click.
+    const [{ samples, rateHz }, again] = await Promise.all([recorder.stop(), recorder.stop()]);
     const after = told.levels.length;
     await new Promise((resolve) => setTimeout(resolve, 200));
     let largest = 0;
     for (const sample of samples) largest = Math.max(largest, Math.abs(sample));
-    return { ...told, seconds: samples.length / rateHz, rateHz, largest, quietAfter: told.levels.length === after };
+    const seconds = samples.length / rateHz;
+    const isSameAgain = again.samples.length === samples.length && (await recorder.stop()).samples === samples;
+    return { ...told, seconds, rateHz, largest, quietAfter: told.levels.length === after, isSameAgain };
   }, ms);
 }
 
@@ -86,6 +89,7 @@ test("records at the device's rate, reports levels, and ends when stopped", { ti
   expect(heard.largest).toBeGreaterThan(0.01);
   expect(heard.states).toEqual([]);
   expect(heard.quietAfter).toBe(true);
+  expect(heard.isSameAgain).toBe(true);
 });
 
 test("reports a muted microphone within two seconds", { timeout: 60_000 }, async () => {
