@@ -1,5 +1,5 @@
 import { SignJWT } from "jose";
-import { v7 as uuidv7, validate, version } from "uuid";
+import { v7 as uuidv7 } from "uuid";
 import { type Clock, epochSeconds, type Random } from "./clock.js";
 import type { Keyring } from "./keyring.js";
 
@@ -37,12 +37,6 @@ export interface AccessToken {
 export type IssueToken = (request: TokenRequest) => Promise<AccessToken>;
 
 export const newId = (clock: Clock, random: Random): string => uuidv7({ msecs: clock.now(), random: random.bytes(16) });
-
-/** The time at which `newId` made the id; NaN for ids made elsewhere. */
-export const issuedAtMs = (id: string): number =>
-  versionOf(id) === 7 ? Number.parseInt(id.slice(0, 13).replace("-", ""), 16) : Number.NaN;
-
-const versionOf = (id: string): number => (validate(id) ? version(id) : Number.NaN);
 
 /** Signs access tokens in the JWT profile of RFC 9068. */
 export function createIssuer(options: {

@@ -100,7 +100,13 @@ export function createClientCredentialsGrant(options: {
       );
     const other = askedScopes(scope).find((asked) => asked !== PLATFORM_SCOPE);
     if (other !== undefined) throw new OAuthError("invalid_scope", `this client may not request the scope ${other}`);
-    return { audience: "tooling", subject: known.user.id, clientId: known.credential.clientId, scope: PLATFORM_SCOPE };
+    return {
+      audience: "tooling",
+      subject: known.user.id,
+      clientId: known.credential.clientId,
+      scope: PLATFORM_SCOPE,
+      claims: { password_set_at: known.user.passwordSetAt },
+    };
   }
 
   const askedScopes = (scope: string | null): string[] => parseScope(scope ?? "");

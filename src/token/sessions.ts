@@ -7,7 +7,8 @@ interface StoredSession {
   readonly userName: string;
   readonly userId: string;
   readonly formToken: string;
-  readonly startedAt: number;
+  /** Of the user, at the time of the sign-in. */
+  readonly passwordSetAt: number;
   readonly expiresAt: number;
 }
 
@@ -37,13 +38,10 @@ export function createBrowserSessions(options: { documents: Documents; clock: Cl
     /** Returns the value of the cookie. */
     async start(user: User): Promise<{ cookie: string; expiresAt: number }> {
       const cookie = nonce();
-      const startedAt = clock.now();
-      const expiresAt = startedAt + LIFETIME_MS;
-      await sessions.insert(
-        keyOf(cookie),
-        { userName: user.name, userId: user.id, formToken: nonce(), startedAt, expiresAt },
-        expiresAt,
-      );
+      const { name: userName, id: userId, passwordSetAt } = user;
+      const expiresAt = clock.now() + LIFETIME_MS;
+      const session: StoredSession = { userName, userId, formToken: nonce(), passwordSetAt, expiresAt };
+      await sessions.insert(keyOf(cookie), session, expiresAt);
       return { cookie, expiresAt };
     },
 
@@ -51,7 +49,7 @@ export function createBrowserSessions(options: { documents: Documents; clock: Cl
       const session = cookie ? await sessions.get(keyOf(cookie)) : null;
       if (!session || session.expiresAt <= clock.now()) return null;
       const user = await users.find(session.userName, session.userId);
-      const valid = user && !user.disabled && session.startedAt >= user.passwordSetAt;
+      const valid = user && !user.disabled && session.passwordSetAt === user.passwordSetAt;
       return valid ? { user, formToken: session.formToken, expiresAt: session.expiresAt } : null;
     },
 

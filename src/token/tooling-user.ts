@@ -1,4 +1,3 @@
-import { issuedAtMs } from "./access-token.js";
 import { grantStands } from "./grants.js";
 import { PLATFORM_SCOPE } from "./scopes.js";
 import type { TokenService } from "./service.js";
@@ -12,16 +11,16 @@ type Service = Pick<TokenService, "tooling" | "userOf" | "documents">;
 
 /**
  * The current user behind a tooling token. `null`, even before the token expires, if its code was used twice, its credential was deleted,
- * its user was disabled, or it was issued before the password was set.
+ * its user was disabled, or the password was set again.
  */
 export async function userOfToken(service: Service, token: VerifiedToken): Promise<User | null> {
   const user = await service.userOf(token.clientId, token.subject);
   if (!user) return null;
-  const { grant_id: grantId } = token.claims;
-  // A new password ends grants. Tokens of a service account have no grant; their id holds the time of issue in milliseconds.
+  const { grant_id: grantId, password_set_at: passwordSetAt } = token.claims;
+  // A new password ends grants. Tokens of a service account have no grant; they name the password that was valid then.
   const stands =
     grantId === undefined
-      ? issuedAtMs(token.jti ?? "") >= user.passwordSetAt
+      ? passwordSetAt === user.passwordSetAt
       : typeof grantId === "string" && (await grantStands(service.documents, grantId));
   return stands ? user : null;
 }

@@ -13,7 +13,7 @@ interface StoredUser {
   readonly name: string;
   readonly role: Role;
   readonly passwordHash: string;
-  /** Sessions and tokens from before this time are invalid. */
+  /** Differs for each password. Sessions and tokens that name another are invalid: times are not compared, because clocks are set back. */
   readonly passwordSetAt: number;
   readonly disabled: boolean;
   readonly createdAt: number;
@@ -69,6 +69,8 @@ function checkPassword(password: string): string {
   }
   return password;
 }
+
+const differentFrom = (before: number, now: number): number => (now === before ? now + 1 : now);
 
 const view = ({ passwordHash: _, ...user }: StoredUser): User => user;
 
@@ -132,7 +134,7 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
           ...user,
           ...(role && { role }),
           ...(disabled !== undefined && { disabled }),
-          ...(passwordHash && { passwordHash, passwordSetAt: clock.now() }),
+          ...(passwordHash && { passwordHash, passwordSetAt: differentFrom(user.passwordSetAt, clock.now()) }),
         };
         return changed;
       });

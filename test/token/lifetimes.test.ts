@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { createMemoryStore } from "../../src/store/memory.js";
 import { createRevocations } from "../../src/token/revocations.js";
-import { createBox, createRuntimeClient } from "./box.js";
+import { basic, createBox, createRuntimeClient, form } from "./box.js";
 
 const hourMs = 3_600_000;
 
@@ -123,3 +123,30 @@ it("a token revoked while the revocations of others are being read is refused fr
   await Promise.all([asked, revoked]);
   expect(await revocations.isRevoked(token)).toBe(true);
 });
+
+it.each([400, -400])(
+  "with a clock that is off by %i days when a password is set, older sessions and tokens end and new ones are valid",
+  async (days) => {
+    const box = createBox();
+    const { users, sessions, credentials } = box.service;
+    const before = await users.create({ name: "olga", role: "owner", password: "a long password" });
+    const { credential, secret } = await credentials.create(before, { kind: "service", label: "script" });
+    const token = async () => {
+      const fields = { grant_type: "client_credentials", scope: "platform-api" };
+      const response = await box.fetch("/oauth2/token", form(basic(credential.clientId, secret), fields));
+      return ((await response.json()) as { access_token: string }).access_token;
+    };
+    const me = async (accessToken: string) =>
+      (await box.fetch("/management/v1/me", { headers: { Authorization: `Bearer ${accessToken}` } })).status;
+    const [old, oldToken] = [await sessions.start(before), await token()];
+    expect(await me(oldToken)).toBe(200);
+
+    box.advance(days * 86_400_000);
+    const after = await users.change("olga", { password: "another long password" });
+    box.advance(-days * 86_400_000);
+    expect(await sessions.find(old.cookie)).toBeNull();
+    expect(await me(oldToken)).toBe(401);
+    expect(await sessions.find((await sessions.start(after)).cookie)).not.toBeNull();
+    expect(await me(await token())).toBe(200);
+  },
+);

@@ -132,6 +132,9 @@ describe("service accounts", () => {
     const renewed = /vivavoce_session=([^;]+)/.exec(changed.headers.get("Set-Cookie") ?? "")![1]!;
     expect(await box.service.sessions.find(cookie)).toBeNull();
     expect((await box.service.sessions.find(renewed))?.user.name).toBe("olga");
+    // The change also ended the token of this service account.
+    expect((await asked("GET", "/me", renewed)).status).toBe(401);
+    cache.discard(await cache.token());
     expect((await asked("POST", "/me/sign-out", renewed)).status).toBe(204);
     expect(await box.service.sessions.find(renewed)).toBeNull();
     // The token is revoked with it.
