@@ -69,10 +69,10 @@ export async function attempt<T>(
 
 /** The engine would refuse it too, but then as a fault of the engine. */
 function assertTimeout({ timeoutMs }: OperationOptions): void {
-  if (timeoutMs === undefined || timeoutMs > 0) return;
+  if (!Number.isNaN(timeoutMs)) return;
   throw new StatusError({
     statusCode: StatusCode.INVALID_REQUEST,
-    message: `timeoutMs must be above 0, got ${timeoutMs}`,
+    message: "timeoutMs must be a number of milliseconds, got NaN",
   });
 }
 
