@@ -143,6 +143,8 @@ export const configSchema = z.strictObject({
       mediaIdleSeconds: seconds.default(20),
       /** Live calls at the same time; the next one gets BUSY. */
       liveCalls: z.number().int().min(0).max(100_000).default(200),
+      /** Live calls of one scope at the same time; by default as many as `liveCalls`. */
+      liveCallsPerScope: z.number().int().min(1).max(100_000).optional(),
       /** Bytes per second of one live call; a faster sender waits. 48 kHz stereo floats need 384,000. */
       liveBytesPerSecond: bytes.default(800_000),
       /** Time for a whole live call. */

@@ -2,7 +2,14 @@ import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Context } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { Decision, type ListenRequest, type ListenResponse, StatusCode, StatusError } from "../contract/index.js";
+import {
+  Decision,
+  type ListenRequest,
+  type ListenResponse,
+  type ListenStart,
+  StatusCode,
+  StatusError,
+} from "../contract/index.js";
 import { type LiveOperations, type Operations, operationOf } from "../contract/operations.js";
 import { AUDIO_OPERATIONS } from "./audio-operations.js";
 import type { Caller, Guard } from "./guard.js";
@@ -154,24 +161,29 @@ export class Dispatcher {
     call: Call,
     from: string = call.protocol,
   ): AsyncGenerator<ListenResponse> {
-    const { operations, liveCalls } = this.parts;
+    const { operations } = this.parts;
     const observation = this.#observe(method, call);
-    let entry: LiveCallEntry | null = null;
+    let entry = null as LiveCallEntry | null;
+    const refuse = (reason: Refusal) => call.ended.abort(reason);
     try {
       const caller = await this.#admit(call);
       const requests = new LiveRequests(
         fromSender(messages as AsyncIterable<ListenRequest>),
         call.ended,
         this.parts.limits,
-        (start) => checkScope(caller, start),
+        (start) => {
+          checkScope(caller, start);
+          this.#reading.delete(refuse);
+          entry ??= this.#enter(call, from, start, () => requests.endAudio());
+        },
       );
-      entry = liveCalls.enter(call.requestId, from, () => requests.endAudio());
-      if (!entry) throw busy(`all ${liveCalls.capacity} live calls are in use; try again later`, 5);
+      if (this.#stopping) throw stopping();
+      this.#reading.add(refuse);
       const options = { signal: call.ended.signal, requestId: call.requestId };
       try {
         for await (const response of operations.listen(requests.received(), options)) {
-          entry.observe(response);
-          if (entry.silentSeconds > this.parts.limits.liveSilenceSeconds) requests.endAudio();
+          entry?.observe(response);
+          if (entry && entry.silentSeconds > this.parts.limits.liveSilenceSeconds) requests.endAudio();
           this.#measureLive(method.name, response);
           yield response;
         }
@@ -181,9 +193,19 @@ export class Dispatcher {
     } catch (error) {
       throw observation.failed(call.ended.signal.aborted ? call.ended.signal.reason : error);
     } finally {
+      this.#reading.delete(refuse);
       entry?.leave();
       observation.ended();
     }
+  }
+
+  /** A call takes its place with its first message, which names the scope: before that, it would keep others out. */
+  #enter(call: Call, from: string, start: ListenStart, onEnd: () => void): LiveCallEntry {
+    const { liveCalls } = this.parts;
+    const scope = start.context?.gkScopeId?.value ?? "";
+    const full = liveCalls.fullFor(scope);
+    if (full !== null) throw busy(`${full}; try again later`, 5);
+    return liveCalls.enter(call.requestId, from, scope, onEnd);
   }
 
   async #admit(call: Call): Promise<Caller> {

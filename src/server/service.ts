@@ -48,7 +48,7 @@ export class Service {
     const queue = new WorkQueue(limits.concurrentAudio, limits.queuedAudio);
     const metrics = new ServerMetrics(queue, parts.fieldRates ?? (async () => []), parts.model);
     this.queue = queue;
-    this.liveCalls = new LiveCalls(limits.liveCalls);
+    this.liveCalls = new LiveCalls(limits.liveCalls, limits.liveCallsPerScope);
     this.metrics = metrics;
     this.dispatcher = new Dispatcher({
       operations: parts.operations,

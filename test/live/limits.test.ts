@@ -53,6 +53,16 @@ describe("a call", () => {
     expect(messages.at(-1)!.result!.verify).toMatchObject({ decision: expect.any(String) });
   });
 
+  it("gets BUSY if its scope has all its places", async () => {
+    const live = await startLiveBox({ limits: { liveCallsPerScope: 1 } });
+    const { socket } = await opened(live);
+    const second = await opened(live);
+    expect((await second.closed)[0]).toBe(1013);
+    const message = "all 1 live calls of this scope are in use; try again later";
+    expect(second.messages).toMatchObject([{ status: { message, retryAfter: "5s" } }]);
+    socket.terminate();
+  });
+
   it("that lasts too long is answered from the audio so far", async () => {
     const live = await startLiveBox({ limits: { liveCallSeconds: 1 } });
     const { socket, messages, closed } = await opened(live);

@@ -5,6 +5,7 @@ import {
   AddMediaSegmentRequestSchema,
   AddMediaSegmentResponseSchema,
   Decision,
+  ListenRequestSchema,
   ListenResponseSchema,
   LiveProcessor,
   StatusCode,
@@ -28,14 +29,17 @@ const limits: DispatchLimits = {
   mediaBytes: 1000,
   mediaIdleSeconds: 60,
   mediaReadSeconds: 60,
-  liveBytesPerSecond: 1,
+  liveBytesPerSecond: 1000,
   liveCallSeconds: 60,
   liveIdleSeconds: 60,
   liveSilenceSeconds: 60,
 };
-const guard: Guard = { admit: async () => ({ id: "bank", mayTouch: (scope) => scope === "own" }) };
+const guard: Guard = { admit: async () => ({ id: "bank", mayTouch: (scope) => scope !== "foreign" }) };
 
-function dispatcherOf(operations: Record<string, (request: never) => Promise<unknown> | AsyncIterable<unknown>>) {
+function dispatcherOf(
+  operations: Record<string, (request: never) => Promise<unknown> | AsyncIterable<unknown>>,
+  liveCalls = new LiveCalls(1),
+) {
   const uploads = new UploadBudget(1500);
   const queue = new WorkQueue(1, 1);
   const metrics = new ServerMetrics(queue, async () => []);
@@ -46,7 +50,7 @@ function dispatcherOf(operations: Record<string, (request: never) => Promise<unk
     queue,
     rates: new CallRates(0, 1),
     uploads,
-    liveCalls: new LiveCalls(1),
+    liveCalls,
     metrics,
     log: jsonLog("info", (line) => lines.push(line)),
     limits,
@@ -273,5 +277,68 @@ describe("a call", () => {
     await first;
     expect(begun).toBe(1);
     expect([queue.running, queue.waiting, dispatcher.running]).toEqual([0, 0, 0]);
+  });
+});
+
+describe("a live call", () => {
+  /** Answers the first message, then reads to the end. */
+  const answering = {
+    async *listen(requests: AsyncIterable<Message>) {
+      for await (const _ of requests) yield create(ListenResponseSchema, { event: { case: "started", value: {} } });
+    },
+  };
+  const started = (scope: string) =>
+    create(ListenRequestSchema, { content: { case: "start", value: { context: { gkScopeId: { value: scope } } } } });
+
+  /** A call that has sent these messages and stays connected. */
+  function calling(dispatcher: Dispatcher, ...messages: readonly Message[]) {
+    let hangUp = () => {};
+    const hungUp = new Promise<void>((resolve) => {
+      hangUp = resolve;
+    });
+    async function* sent() {
+      yield* messages;
+      await hungUp;
+    }
+    return { answers: dispatcher.live(LiveProcessor.method.listen, sent(), call()), hangUp };
+  }
+
+  it("gets BUSY if its scope has all its places, and leaves the others to other scopes", async () => {
+    const { dispatcher } = dispatcherOf(answering, new LiveCalls(3, 2));
+    const [one, two] = [calling(dispatcher, started("own")), calling(dispatcher, started("own"))];
+    for (const { answers } of [one, two]) expect((await answers.next()).done).toBe(false);
+    const third = calling(dispatcher, started("own")).answers.next();
+    await expect(third).rejects.toMatchObject({
+      code: StatusCode.BUSY,
+      message: "all 2 live calls of this scope are in use; try again later",
+      status: { retryAfter: { seconds: 5n } },
+    });
+    const other = calling(dispatcher, started("other"));
+    expect((await other.answers.next()).done).toBe(false);
+    await expect(calling(dispatcher, started("last")).answers.next()).rejects.toMatchObject({
+      code: StatusCode.BUSY,
+      message: "all 3 live calls are in use; try again later",
+    });
+    one.hangUp();
+    expect((await one.answers.next()).done).toBe(true);
+    const next = calling(dispatcher, started("own"));
+    expect((await next.answers.next()).done).toBe(false);
+    for (const { answers, hangUp } of [two, other, next]) {
+      hangUp();
+      await answers.next();
+    }
+  });
+
+  it("that has not sent its first message takes no place, and is refused when the server stops", async () => {
+    const { dispatcher } = dispatcherOf(answering);
+    const silent = calling(dispatcher).answers.next();
+    const refused = expect(silent).rejects.toMatchObject({ code: StatusCode.BUSY, message: "the server is stopping" });
+    const talking = calling(dispatcher, started("own"));
+    expect((await talking.answers.next()).done).toBe(false);
+    const stopped = dispatcher.stop(60);
+    await refused;
+    talking.hangUp();
+    expect((await talking.answers.next()).done).toBe(true);
+    await stopped;
   });
 });

@@ -328,7 +328,7 @@ describe("data", () => {
   });
 
   it("live calls, and how many there may be at once", async () => {
-    const entry = liveCalls.enter("call 7", "twilio", () => {})!;
+    const entry = liveCalls.enter("call 7", "twilio", "bank", () => {});
     const { body } = await ask("calls");
     expect(body).toMatchObject({ capacity: 10, calls: [{ id: "call 7", from: "twilio", netSpeechSeconds: 0 }] });
     entry.leave();

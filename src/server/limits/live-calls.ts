@@ -28,6 +28,7 @@ export class LiveCallEntry {
     readonly id: string,
     readonly from: string,
     readonly startedAt: number,
+    readonly scope: string,
     /** Ends the audio, so that the results are computed. */
     readonly onEnd: () => void,
     readonly leave: () => void,
@@ -57,13 +58,22 @@ export class LiveCalls {
 
   constructor(
     readonly capacity: number,
+    /** Places that the calls of one scope may take. */
+    readonly perScope: number = capacity,
     readonly now: () => number = () => Date.now(),
   ) {}
 
-  /** `null` if all places are taken. */
-  enter(id: string, from: string, onEnd: () => void): LiveCallEntry | null {
-    if (this.#open.size >= this.capacity) return null;
-    const entry: LiveCallEntry = new LiveCallEntry(id, from, this.now(), onEnd, () => this.#open.delete(entry));
+  /** Why there is no place for a call of this scope; `null` if there is one. */
+  fullFor(scope: string): string | null {
+    if (this.#open.size >= this.capacity) return `all ${this.capacity} live calls are in use`;
+    let ofScope = 0;
+    for (const entry of this.#open) if (entry.scope === scope) ofScope++;
+    return ofScope >= this.perScope ? `all ${this.perScope} live calls of this scope are in use` : null;
+  }
+
+  /** Takes a place; `fullFor` says whether there is one. */
+  enter(id: string, from: string, scope: string, onEnd: () => void): LiveCallEntry {
+    const entry: LiveCallEntry = new LiveCallEntry(id, from, this.now(), scope, onEnd, () => this.#open.delete(entry));
     this.#open.add(entry);
     return entry;
   }
@@ -75,7 +85,7 @@ export class LiveCalls {
 
   /** Oldest first. */
   list(): LiveCallView[] {
-    return [...this.#open].map(({ onEnd: _, leave: __, ...view }) => view);
+    return [...this.#open].map(({ scope: _, onEnd: __, leave: ___, ...view }) => view);
   }
 }
 
