@@ -2,6 +2,8 @@
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -84,6 +86,32 @@ describe.skipIf(python === undefined)(
       } finally {
         box.kill();
         await once(box, "exit");
+      }
+    });
+
+    it("asks again for a token when the issuer says so, and reports BUSY with the time if that is too long", async () => {
+      let [times, after] = [0, "0"];
+      const server = createServer((request, response) => {
+        const { pathname, searchParams } = new URL(request.url!, "http://box");
+        const answer = (status: number, body: object, headers = {}) =>
+          response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+        request.resume();
+        if (pathname === "/refuse") {
+          [times, after] = [Number(searchParams.get("times")), searchParams.get("after")!];
+          answer(200, {});
+        } else if (pathname !== "/oauth2/token") answer(200, { status: { status_code: "OK" }, profiles: [] });
+        else if (times-- > 0) {
+          const error = { error: "temporarily_unavailable", error_description: "too many failed attempts" };
+          answer(429, error, { "retry-after": after });
+        } else answer(200, { access_token: "token", expires_in: 900 });
+      });
+      server.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      try {
+        const { stdout } = await run("busy_issuer.py", `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+        expect(stdout).toBe("ok\n");
+      } finally {
+        server.close();
       }
     });
 

@@ -116,8 +116,9 @@ class Transport:
         renewed = False
         attempt = 0
         while True:
-            token = self._token()
+            token = None
             try:
+                token = self._token()
                 authorization = {"authorization": f"Bearer {token}"} if token else {}
                 return self._once(verb, path, data, headers | authorization)
             except StatusError as error:
@@ -135,22 +136,22 @@ class Transport:
                 attempt += 1
 
     def _once(self, verb: str, path: str, data: bytes | None, headers: dict[str, str]) -> dict[str, Any]:
-        status, answer = self._open(verb, f"{self._url}{path}", data, headers)
+        status, answer, _ = self._open(verb, f"{self._url}{path}", data, headers)
         if 200 <= status < 300 and isinstance(answer, dict):
             return answer
         raise _refusal(status, answer)
 
-    def _open(self, verb: str, url: str, data: bytes | None, headers: dict[str, str]) -> tuple[int, Any]:
-        """The status of HTTP and the JSON of the answer, `None` where there is none."""
+    def _open(self, verb: str, url: str, data: bytes | None, headers: dict[str, str]) -> tuple[int, Any, float | None]:
+        """The status of HTTP, the JSON of the answer and the seconds of `Retry-After`, each `None` where there is none."""
         from .contract import StatusCode
 
         request = urllib.request.Request(url, data=data, headers=headers, method=verb)
         try:
             with self._opener.open(request, timeout=self._timeout) as response:
-                return response.status, _json(response.read())
+                return response.status, _json(response.read()), None
         except urllib.error.HTTPError as error:
             with error:
-                return error.code, _json(error.read())
+                return error.code, _json(error.read()), _seconds(error.headers.get("retry-after"))
         except (socket.timeout, TimeoutError) as error:
             raise StatusError(
                 StatusCode.DEADLINE_EXCEEDED, f"{self._url} did not answer within {self._timeout:g} s"
@@ -174,7 +175,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 class _Tokens:
     """One token for all threads, asked for again before it expires."""
 
-    def __init__(self, credentials: Credentials, url: str, send: Callable[..., tuple[int, Any]]) -> None:
+    def __init__(self, credentials: Credentials, url: str, send: Callable[..., tuple[int, Any, float | None]]) -> None:
         self._url = credentials.token_url or f"{url}/oauth2/token"
         # RFC 6749, appendix B: an id may contain colons.
         pair = ":".join(urllib.parse.quote_plus(part) for part in (credentials.client_id, credentials.client_secret))
@@ -203,13 +204,16 @@ class _Tokens:
 
         asked_at = time.monotonic()
         form = urllib.parse.urlencode({"grant_type": "client_credentials", "scope": "bio"}).encode()
-        status, answer = self._send("POST", self._url, form, self._headers)
+        status, answer, retry_after = self._send("POST", self._url, form, self._headers)
         said = answer if isinstance(answer, dict) else {}
         token = said.get("access_token")
         if status != 200 or not isinstance(token, str):
-            code = StatusCode.NOT_AUTHORIZED if 400 <= status < 500 else StatusCode.BUSY
+            # 429: too many failed attempts, perhaps of somebody else. The credentials may be right.
+            is_refused = 400 <= status < 500 and status != 429
+            code = StatusCode.NOT_AUTHORIZED if is_refused else StatusCode.BUSY
             why = said.get("error_description") or said.get("error") or f"HTTP {status}"
-            raise StatusError(code, f"cannot get a token from {self._url}: {why}")
+            message = f"cannot get a token from {self._url}: {why}"
+            raise StatusError(code, message, retry_after_seconds=retry_after)
         life = float(said.get("expires_in", 0))
         self._held = token
         self._renew_at = asked_at + life - min(_RENEW_BEFORE_SECONDS, life / 2)
@@ -229,6 +233,11 @@ def _refusal(http_status: int, answer: Any) -> StatusError:
         tuple(FieldViolation(one.field, one.violation, one.message) for one in status.field_violations),
         status.retry_after.total_seconds() if status.retry_after else None,
     )
+
+
+def _seconds(header: str | None) -> float | None:
+    """`Retry-After` in seconds; a date, which no box sends, is ignored."""
+    return float(header) if header and re.fullmatch(r"\d{1,9}", header) else None
 
 
 def _json(data: bytes) -> Any:
