@@ -52,10 +52,15 @@ export type Operation<M extends { readonly output: DescMessage }> = (
   options?: OperationOptions,
 ) => Promise<MessageShape<M["output"]>>;
 
+export interface LiveOptions extends OperationOptions {
+  /** The results are given after this much audio in which no party speaks; without it, silence has no limit. */
+  readonly silenceSeconds?: number;
+}
+
 /** Sends responses while requests are still arriving. */
 type BidiOperation<M extends { readonly input: DescMessage; readonly output: DescMessage }> = (
   requests: AsyncIterable<MessageInitShape<M["input"]>>,
-  options?: OperationOptions,
+  options?: LiveOptions,
 ) => AsyncIterable<MessageShape<M["output"]>>;
 
 /** The contract's methods with one answer to each request, by their names in lower camel case. */

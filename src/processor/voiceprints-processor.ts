@@ -19,6 +19,7 @@ import {
 import { StatusCode, StatusSchema } from "../contract/gen/vendor/rpc/status_pb.js";
 import type {
   LiveOperations,
+  LiveOptions,
   Methods,
   OperationOptions,
   OperationRequest,
@@ -221,7 +222,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
   /** A live call: the first message starts it, the others carry its audio. */
   async *listen(
     requests: AsyncIterable<MessageInitShape<typeof live.ListenRequestSchema>>,
-    options: OperationOptions = {},
+    options: LiveOptions = {},
   ): AsyncGenerator<live.ListenResponse> {
     const requestId = options.requestId ?? this.#deps.ids.next();
     const stream = requests[Symbol.asyncIterator]();

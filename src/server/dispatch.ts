@@ -179,11 +179,11 @@ export class Dispatcher {
       );
       if (this.#stopping) throw stopping();
       this.#reading.add(refuse);
-      const options = { signal: call.ended.signal, requestId: call.requestId };
+      const silenceSeconds = this.parts.limits.liveSilenceSeconds;
+      const options = { signal: call.ended.signal, requestId: call.requestId, silenceSeconds };
       try {
         for await (const response of operations.listen(requests.received(), options)) {
           entry?.observe(response);
-          if (entry && entry.silentSeconds > this.parts.limits.liveSilenceSeconds) requests.endAudio();
           this.#measureLive(method.name, response);
           yield response;
         }

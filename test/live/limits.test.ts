@@ -11,6 +11,7 @@ import { ByteRate } from "../../src/server/limits/byte-rate.js";
 import { jsonLog } from "../../src/server/log.js";
 import { Sockets } from "../../src/server/websocket/sockets.js";
 import { rateHz, silence, take } from "../processor/fixture-engine.js";
+import { pcm16 } from "../processor/world.js";
 import { bytesOf, type LiveBox, startLiveBox, stopLiveBoxes } from "./live-box.js";
 
 afterAll(stopLiveBoxes);
@@ -18,15 +19,19 @@ afterAll(stopLiveBoxes);
 type Message = Record<string, Record<string, Record<string, unknown>>>;
 
 /** An open call, and the events it gets. */
-async function opened(live: LiveBox) {
+async function opened(live: LiveBox, more: object = {}, partyNames = ["caller"]) {
   const profile = await live.enroll(`ada ${Math.random()}`, 100);
   const context = toJson(ContextSchema, create(ContextSchema, await live.openSession()));
   const socket = new WebSocket(`${live.box.url.replace("http", "ws")}/v1/live`, "vivavoce.live.v1");
   const messages: Message[] = [];
   socket.on("message", (data) => messages.push(JSON.parse(String(data))));
   await once(socket, "open");
-  const parties = [{ name: "caller", verify: { gkVoiceprintProfileId: profile } }];
-  socket.send(JSON.stringify({ start: { context, encoding: "pcm16", rate: rateHz, parties } }));
+  const parties = partyNames.map((name, i) => ({
+    name,
+    channelSelector: { channel: partyNames.length === 1 ? 0 : i + 1 },
+    verify: { gkVoiceprintProfileId: profile },
+  }));
+  socket.send(JSON.stringify({ start: { context, encoding: "pcm16", rate: rateHz, parties, ...more } }));
   await once(socket, "message");
   return { socket, messages, closed: once(socket, "close") };
 }
@@ -51,6 +56,28 @@ describe("a call", () => {
     for (let i = 0; i < 6; i++) socket.send(bytesOf(silence(1)));
     expect((await closed)[0]).toBe(1000);
     expect(messages.at(-1)!.result!.verify).toMatchObject({ decision: expect.any(String) });
+  });
+
+  it("without speech is answered after the silence limit, however rarely it wants progress", async () => {
+    const live = await startLiveBox({ limits: { liveSilenceSeconds: 2, liveIdleSeconds: 5 } });
+    const { socket, messages, closed } = await opened(live, { progressInterval: "3600s" });
+    socket.send(bytesOf(take(100, 1)));
+    for (let i = 0; i < 6; i++) socket.send(bytesOf(silence(1)));
+    expect((await closed)[0]).toBe(1000);
+    expect(messages.some(({ progress }) => progress)).toBe(false);
+    expect(messages.at(-1)!.result!.verify).toMatchObject({ decision: expect.any(String) });
+  });
+
+  it("of two people is answered after the silence limit when neither speaks", async () => {
+    const live = await startLiveBox({ limits: { liveSilenceSeconds: 2, liveIdleSeconds: 5 } });
+    const { socket, messages, closed } = await opened(live, { channels: 2 }, ["caller", "agent"]);
+    // The caller speaks for longer than the agent.
+    const [one, other] = [take(100, 1), silence(1)];
+    other.set(take(101, 0.5));
+    socket.send(pcm16([one, other]));
+    for (let i = 0; i < 6; i++) socket.send(pcm16([silence(1), silence(1)]));
+    expect((await closed)[0]).toBe(1000);
+    expect(messages.filter(({ result }) => result)).toHaveLength(2);
   });
 
   it("gets BUSY if its scope has all its places", async () => {

@@ -7,6 +7,7 @@ import type {
   ListenStart,
 } from "../../contract/gen/vendor/biosec/v1/live_pb.js";
 import { IdentifyResultSchema, VerifyResultSchema } from "../../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { LiveOptions } from "../../contract/operations.js";
 import type { PartResult } from "../analyzed-audio.js";
 import { findSeparation, refuseSeparation } from "../caller-voice.js";
 import { assertKind, candidatesOf, findOneProfile } from "../candidates.js";
@@ -42,12 +43,14 @@ type Response = MessageInitShape<typeof ListenResponseSchema>;
 const shortestBatchSeconds = 0.04;
 const longestBatchSeconds = 0.5;
 const shortestProgressSeconds = 0.1;
+/** How often to look for speech, however rarely the caller wants progress. */
+const longestUnmeasuredSeconds = 1;
 
 export async function* listen(
   deps: Dependencies,
   start: ListenStart,
   requests: AsyncIterable<ListenRequest>,
-  options: OperationOptions,
+  options: LiveOptions,
 ): AsyncGenerator<Response> {
   const call = await LiveCall.open(deps, start, options);
   try {
@@ -57,7 +60,7 @@ export async function* listen(
       await call.take(request);
       yield* call.waitingResponses();
       if (call.isDone) return;
-      if (request.content.case === "end") break;
+      if (request.content.case === "end" || call.silentSeconds > (options.silenceSeconds ?? Infinity)) break;
     }
     await call.finish();
     yield* call.waitingResponses();
@@ -76,6 +79,10 @@ interface OpenParty {
   waitingSamples: number;
   analyzedSamples: number;
   reportedSamples: number;
+  measuredSamples: number;
+  netSpeechSeconds: number;
+  /** The samples up to the last measurement that found speech. */
+  spokenSamples: number;
   result: LiveResult | null;
 }
 
@@ -124,6 +131,9 @@ class LiveCall {
           waitingSamples: 0,
           analyzedSamples: 0,
           reportedSamples: 0,
+          measuredSamples: 0,
+          netSpeechSeconds: 0,
+          spokenSamples: 0,
           result: null,
         });
       }
@@ -136,6 +146,12 @@ class LiveCall {
 
   get isDone(): boolean {
     return this.parties.every((party) => party.result !== null);
+  }
+
+  /** How long no party without a result has spoken, as far as was measured. */
+  get silentSeconds(): number {
+    const silent = this.#open().map(({ measuredSamples, spokenSamples }) => measuredSamples - spokenSamples);
+    return Math.min(...silent) / this.rateHz;
   }
 
   /** Events since the last call. */
@@ -222,9 +238,14 @@ class LiveCall {
     party.waitingSamples = 0;
     const result = await party.task.push(samples);
     if (result !== null) return this.#result(party, result);
-    if (party.analyzedSamples - party.reportedSamples < this.progressSamples) return;
-    party.reportedSamples = party.analyzedSamples;
+    const isDue = party.analyzedSamples - party.reportedSamples >= this.progressSamples;
+    if (!isDue && party.analyzedSamples - party.measuredSamples < longestUnmeasuredSeconds * this.rateHz) return;
+    party.measuredSamples = party.analyzedSamples;
     const { netSpeechSeconds, snrDb, speechLevelDb } = await party.task.measures();
+    if (netSpeechSeconds !== party.netSpeechSeconds) party.spokenSamples = party.analyzedSamples;
+    party.netSpeechSeconds = netSpeechSeconds;
+    if (!isDue) return;
+    party.reportedSamples = party.analyzedSamples;
     this.#report(party.name, {
       case: "progress",
       value: {

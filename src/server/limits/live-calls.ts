@@ -22,7 +22,6 @@ export class LiveCallEntry {
   netSpeechSeconds = 0;
   score: number | null = null;
   decision: string | null = null;
-  #speechAt = 0;
 
   constructor(
     readonly id: string,
@@ -34,17 +33,10 @@ export class LiveCallEntry {
     readonly leave: () => void,
   ) {}
 
-  /** Seconds of audio since the last speech. */
-  get silentSeconds(): number {
-    return this.grossSeconds - this.#speechAt;
-  }
-
   observe({ event }: ListenResponse): void {
     if (event.case === "progress") {
       this.grossSeconds = seconds(event.value.grossAudio);
-      const net = seconds(event.value.netAudio);
-      if (net !== this.netSpeechSeconds) this.#speechAt = this.grossSeconds;
-      this.netSpeechSeconds = net;
+      this.netSpeechSeconds = seconds(event.value.netAudio);
     } else if (event.case === "checkpoint") {
       this.netSpeechSeconds = seconds(event.value.netAudio);
       this.score = event.value.biometricScore ?? this.score;
