@@ -67,6 +67,11 @@ export class Call {
     this.#requests = new LiveMessages(WAITING_MESSAGES, socket.flow);
   }
 
+  /** False as long as the other side has not said which call this is. */
+  get hasStarted(): boolean {
+    return this.#phase !== "waiting";
+  }
+
   /** A frame from the connection. Whatever it contains, it ends at most this call. */
   receive(frame: Frame): void {
     try {

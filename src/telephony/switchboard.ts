@@ -25,7 +25,7 @@ export interface SwitchboardParts {
   readonly log: TelephonyLog;
   /** The public address of the box; signatures include it. */
   readonly publicUrl: () => string;
-  /** A connection ends if nothing arrives for this long. */
+  /** A connection ends if nothing arrives for this long, or if it has started no call by then. */
   readonly idleSeconds: number;
 }
 
@@ -119,10 +119,8 @@ export class Switchboard {
             call.receive(isBinary ? new Uint8Array(data) : data.toString("utf8")),
           );
           socket.on("close", () => call.hangUp());
-          // A connection that sends nothing takes up a place.
-          const silent = setTimeout(() => socket.terminate(), this.parts.idleSeconds * 1000);
-          socket.once("message", () => clearTimeout(silent));
-          socket.once("close", () => clearTimeout(silent));
+          const unstarted = this.#unlessStarted(call, () => socket.terminate());
+          socket.once("close", () => clearTimeout(unstarted));
         };
       },
     };
@@ -172,7 +170,9 @@ export class Switchboard {
         flow: socket,
       });
       socket.on("data", (bytes) => call.receive(new Uint8Array(bytes)));
+      const unstarted = this.#unlessStarted(call, () => socket.destroy());
       socket.on("close", () => {
+        clearTimeout(unstarted);
         this.#tcp.delete(socket);
         call.hangUp();
       });
@@ -262,6 +262,13 @@ export class Switchboard {
       call.receive(new Uint8Array(bytes));
     });
     socket.on("error", close);
+  }
+
+  /** Ends a connection that starts no call in time, whatever it sends: it takes up a place. */
+  #unlessStarted(call: Call, end: () => void): NodeJS.Timeout {
+    return setTimeout(() => {
+      if (!call.hasStarted) end();
+    }, this.parts.idleSeconds * 1000);
   }
 
   #begin(parts: CallParts, session: DialectSession, socket: CallSocket): Call {

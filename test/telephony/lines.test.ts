@@ -468,6 +468,22 @@ describe("limits", () => {
     sixth.close();
   });
 
+  it("a connection that sends messages and starts no call is disconnected", async () => {
+    const url = `${live.box.url.replace("http", "ws")}/telephony/twilio`;
+    const socket = await socketTo("twilio", twilioHeaders(url));
+    const sending = setInterval(() => socket.send(JSON.stringify({ event: "connected" })), 500);
+    const closed = await Promise.race([once(socket, "close"), wait(10_000)]);
+    clearInterval(sending);
+    expect(closed?.[0]).toBe(1006);
+    const tcp = net.connect(live.box.linePorts.get("audiosocket")!, "127.0.0.1");
+    // A packet that announces 65,535 bytes, and never has them.
+    const trickling = setInterval(() => tcp.write(Buffer.from([0x10, 0xff, 0xff])), 500);
+    tcp.on("error", () => {});
+    const ended = await Promise.race([once(tcp, "close"), wait(10_000)]);
+    clearInterval(trickling);
+    expect(ended).toBeDefined();
+  });
+
   it("a call that stops sending is ended", async () => {
     const socket = await socketTo("jambonz", { authorization: basicHeader });
     socket.send(JSON.stringify({ callSid: "idle", from: "+4930", sampleRate: 8000 }));
