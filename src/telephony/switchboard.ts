@@ -240,11 +240,8 @@ export class Switchboard {
     };
     this.#udp.add(close);
     const callId = fields.callId ?? randomUUID();
-    const call = this.#begin(parts, new RtpSession(format, { ...fields, callId }), {
-      send: () => {},
-      close,
-      flow: null,
-    });
+    const session = new RtpSession(format, { ...fields, callId });
+    const call = this.#begin(parts, session, { send: () => {}, close, flow: null });
     // UDP has no end of connection, so a pause ends the call.
     let receivedAt = Date.now();
     let hasReceived = false;
@@ -254,12 +251,15 @@ export class Switchboard {
     }, 250);
     let peer: string | null = null;
     socket.on("message", (bytes, { address, port }) => {
-      // The first sender is the only one accepted.
-      peer ??= `${address}:${port}`;
-      if (peer !== `${address}:${port}`) return;
+      // The first sender of a packet of the call is the only one accepted.
+      const sender = `${address}:${port}`;
+      if (peer !== null && peer !== sender) return;
+      const before = session.packets;
+      call.receive(new Uint8Array(bytes));
+      if (session.packets === before) return;
+      peer = sender;
       receivedAt = Date.now();
       hasReceived = true;
-      call.receive(new Uint8Array(bytes));
     });
     socket.on("error", close);
   }

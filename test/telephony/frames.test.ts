@@ -373,8 +373,30 @@ describe("RTP", () => {
     const stranger = packet(6, 2000, Buffer.alloc(160), 8);
     stranger[11] = 9;
     expect(kinds(session, stranger, packet(6, 1920, Buffer.alloc(160), 0))).toEqual([]);
-    expect(() => session.receive(new Uint8Array(5))).toThrow(DialectError);
-    expect(() => session.receive(new Uint8Array(12))).toThrow(/version/);
+    expect(session.packets).toBe(5);
+  });
+
+  it("ignores what is not a valid packet", () => {
+    const session = new RtpSession("ulaw", { callId: "c" });
+    const changed = (at: number, value: number) => packet(1, 0).map((byte, i) => (i === at ? value : byte));
+    const invalid = {
+      short: new Uint8Array(11),
+      "version 0": changed(0, 0),
+      "version 3": changed(0, 0xc0),
+      "sources cut off": changed(0, 0x8f).subarray(0, 60),
+      "extension cut off": changed(0, 0x90).subarray(0, 14),
+      "extension too long": changed(0, 0x90).map((byte, i) => (i === 14 || i === 15 ? 0xff : byte)),
+      "padding without a length": changed(0, 0xa0).map((byte, i) => (i === 171 ? 0 : byte)),
+      "padding too long": changed(0, 0xa0).map((byte, i) => (i === 171 ? 161 : byte)),
+    };
+    for (const [name, bytes] of Object.entries(invalid)) expect(kinds(session, bytes), name).toEqual([]);
+    expect(session.packets).toBe(0);
+    expect(kinds(session, packet(1, 0), ...Object.values(invalid), packet(2, 160))).toEqual([
+      "start",
+      "audio",
+      "audio",
+    ]);
+    expect(kinds(session, packet(3, 320, Buffer.from([1, 0x80, 0]), 101), packet(4, 320))).toEqual(["audio"]);
   });
 });
 

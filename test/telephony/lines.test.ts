@@ -188,6 +188,26 @@ describe("RTP", () => {
 });
 
 describe("ports of RTP calls", () => {
+  it("bytes that are not RTP, from the caller or from somebody else before it, do not disturb the call", async () => {
+    const { port } = await announce("rtp", { from: "+4930", callId: "disturbed-call" });
+    const [stranger, caller] = [createSocket("udp4"), createSocket("udp4")];
+    const send = (from: typeof caller, bytes: Uint8Array) =>
+      new Promise<void>((sent) => {
+        from.send(bytes, Number(port), "127.0.0.1", () => sent());
+      });
+    await send(stranger, Buffer.from("OPTIONS sip:box SIP/2.0"));
+    for (const [n, piece] of pieces(spoken(4), 160).entries()) {
+      const head = Buffer.from([0x80, 0, n >> 8, n & 0xff, 0, 0, 0, 0, 0, 0, 0, 7]);
+      head.writeUInt32BE(160 * n, 4);
+      await send(caller, Buffer.concat([head, piece]));
+      if (n % 20 === 0) await send(caller, Buffer.alloc(n % 30));
+      if (n % 20 === 0) await wait(5);
+    }
+    expect(await told("rtp", "disturbed-call")).toMatchObject({ decision: "AUTHENTIC" });
+    stranger.close();
+    caller.close();
+  });
+
   let box: LiveBox;
   const announceOne = async (fields: object) => {
     const body = JSON.stringify({ from: "+4930", ...fields });

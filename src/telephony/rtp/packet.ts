@@ -1,5 +1,4 @@
 /** An RTP packet (RFC 3550 §5.1), and DTMF keys (RFC 4733). */
-import { DialectError } from "../port.js";
 
 export interface RtpPacket {
   readonly payloadType: number;
@@ -9,26 +8,27 @@ export interface RtpPacket {
   readonly payload: Uint8Array;
 }
 
+const VERSION = 2;
 const HEAD_BYTES = 12;
 
-export function rtpPacketOf(bytes: Uint8Array): RtpPacket {
-  if (bytes.length < HEAD_BYTES)
-    throw new DialectError(`an RTP packet must have at least 12 bytes, got ${bytes.length}`);
+/** `null` for bytes that are not an RTP packet: anybody can send them to an open port, and a network can damage them. */
+export function rtpPacketOf(bytes: Uint8Array): RtpPacket | null {
+  if (bytes.length < HEAD_BYTES) return null;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const [first, second] = [bytes[0]!, bytes[1]!];
-  if (first >> 6 !== 2) throw new DialectError(`expected RTP version 2, got ${first >> 6}`);
+  if (first >> 6 !== VERSION) return null;
   let from = HEAD_BYTES + 4 * (first & 0x0f);
   let to = bytes.length;
   if (first & 0x10) {
-    if (from + 4 > to) throw new DialectError("the header extension is cut off");
+    if (from + 4 > to) return null;
     from += 4 + 4 * view.getUint16(from + 2);
   }
   if (first & 0x20) {
     const padding = bytes[to - 1]!;
-    if (padding === 0) throw new DialectError("the padding of the packet has no length");
+    if (padding === 0) return null;
     to -= padding;
   }
-  if (from > to) throw new DialectError("the packet is cut off");
+  if (from > to) return null;
   return {
     payloadType: second & 0x7f,
     sequence: view.getUint16(2),
@@ -40,9 +40,9 @@ export function rtpPacketOf(bytes: Uint8Array): RtpPacket {
 
 const KEYS = "0123456789*#ABCD";
 
-/** The key of a telephone event, reported once, at its end. */
+/** The key of a telephone event, reported once, at its end; `null` also for bytes that are not an event. */
 export function keyOf(payload: Uint8Array): string | null {
-  if (payload.length < 4) throw new DialectError(`a telephone event must have 4 bytes, got ${payload.length}`);
+  if (payload.length < 4) return null;
   const hasEnded = (payload[1]! & 0x80) !== 0;
   return hasEnded ? (KEYS[payload[0]!] ?? null) : null;
 }

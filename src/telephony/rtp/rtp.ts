@@ -34,6 +34,7 @@ export class RtpSession extends DialectSession {
   readonly #buffer: JitterBuffer;
   #source: number | null = null;
   #isStarted = false;
+  #packets = 0;
   #lastKeyAt = -1;
 
   constructor(
@@ -50,16 +51,22 @@ export class RtpSession extends DialectSession {
     );
   }
 
+  /** Packets that were part of the call. */
+  get packets(): number {
+    return this.#packets;
+  }
+
   receive(frame: Frame): Received {
     const packet = rtpPacketOf(bytesOf(frame));
-    // Packets from another sender, or of an unknown payload type, are not part of the call.
-    if (this.#source !== null && packet.source !== this.#source) return nothing;
+    // Packets that are invalid, from another sender or of an unknown payload type are not part of the call (RFC 3550 §A.1).
+    if (!packet || (this.#source !== null && packet.source !== this.#source)) return nothing;
     if (
       !this.#isAudio(packet.payloadType) &&
       packet.payloadType !== this.keyPayloadType &&
       packet.payloadType !== COMFORT_NOISE
     )
       return nothing;
+    this.#packets++;
     this.#source = packet.source;
     const events: CallEvent[] = [];
     if (!this.#isStarted) {
