@@ -21,14 +21,13 @@ const nextToken = <T extends { readonly id: string }>(page: readonly T[], size: 
 export const listGroups: GroupImplementation<"listGroups"> = async (deps, kind, request) => {
   const size = pageSizeOf(request);
   const scopeId = await checkOptionalContext(deps, request.context);
-  const all = (await deps.store.groups.list(scopeId, kind)).sort((a, b) => (a.id < b.id ? -1 : 1));
-  const page = all.filter(({ id }) => id > request.pageToken).slice(0, size);
+  const page = await deps.store.groups.sizes(scopeId, kind, request.pageToken || null, size);
   return {
-    groups: page.map(({ id, tag, profileIds, ownerIds }) => ({
+    groups: page.map(({ id, tag, profiles, owners }) => ({
       gkGroupId: uniqueId(id),
       tag,
-      numberOfProfiles: profileIds.length,
-      numberOfOwners: ownerIds.length,
+      numberOfProfiles: profiles,
+      numberOfOwners: owners,
     })),
     nextPageToken: nextToken(page, size),
   };

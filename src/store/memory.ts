@@ -12,6 +12,8 @@ import {
   type EnrollmentSegment,
   type Group,
   type GroupKind,
+  groupName,
+  groupSize,
   type Id,
   type Job,
   type MediaSegment,
@@ -301,6 +303,17 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         return findGroup(here, kind, id) && (here.groupVersions.get(id) ?? 0);
       },
       list: async (scopeId, kind) => select(scope(scopeId).groups, (group) => group.kind === kind),
+      async sizes(scopeId, kind, after, limit) {
+        const wanted = (group: Group) => group.kind === kind && (after === null || group.id > after);
+        const found = [...scope(scopeId).groups.values()].filter(wanted);
+        return found.sort(byId).slice(0, limit).map(groupSize);
+      },
+      async holding(scopeId, profileId, ownerId) {
+        const groups = [...scope(scopeId).groups.values()].sort(byId);
+        return groups
+          .filter(({ profileIds, ownerIds }) => profileIds.includes(profileId) || ownerIds.includes(ownerId))
+          .map(groupName);
+      },
       async delete(scopeId, kind, id) {
         const here = scope(scopeId);
         return findGroup(here, kind, id) !== null && here.groups.delete(id);

@@ -171,8 +171,25 @@ export interface Group {
   readonly ownerIds: readonly Id[];
 }
 
+/** A group without its members. */
+export type GroupName = Omit<Group, keyof Members>;
+
+export interface GroupSize extends GroupName {
+  readonly profiles: number;
+  readonly owners: number;
+}
+
 /** Profiles by their ids, and owners with all their profiles. */
 export type Members = Pick<Group, "profileIds" | "ownerIds">;
+
+/** For stores that keep a group and its members in one record. */
+export const groupName = ({ id, scopeId, kind, tag }: Group): GroupName => ({ id, scopeId, kind, tag });
+
+export const groupSize = (group: Group): GroupSize => ({
+  ...groupName(group),
+  profiles: group.profileIds.length,
+  owners: group.ownerIds.length,
+});
 
 export interface Job {
   readonly id: Id;
@@ -289,6 +306,10 @@ export interface Store {
     /** Increases when members are added or removed (not when one is erased), so a cached group can be checked. `null` if there is no group. */
     version(scopeId: Id, kind: GroupKind, id: Id): Promise<number | null>;
     list(scopeId: Id, kind: GroupKind): Promise<Group[]>;
+    /** How many members each group has, ordered by id. Fewer than `limit` means the end. */
+    sizes(scopeId: Id, kind: GroupKind, after: Id | null, limit: number): Promise<GroupSize[]>;
+    /** The groups and watchlists with this profile, or with this owner, as a member; ordered by id. */
+    holding(scopeId: Id, profileId: Id, ownerId: Id): Promise<GroupName[]>;
     delete(scopeId: Id, kind: GroupKind, id: Id): Promise<boolean>;
     addMembers(scopeId: Id, kind: GroupKind, id: Id, members: Members): Promise<boolean>;
     removeMembers(scopeId: Id, kind: GroupKind, id: Id, members: Members): Promise<boolean>;

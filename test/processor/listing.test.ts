@@ -44,14 +44,12 @@ test("groups and watchlists are listed separately", async () => {
   expect(groups).toMatchObject([{ tag: "known", numberOfProfiles: 0, numberOfOwners: 0 }]);
 });
 
-test("no group is missing when the store returns them in another order", async () => {
+test("groups are counted without reading their members", async () => {
   const { processor, context, store } = world;
-  const stored = await store.groups.list("bank", "group");
-  const unordered = vi.spyOn(store.groups, "list").mockImplementation(async () => [stored[1]!, stored[2]!, stored[0]!]);
-  const first = await processor.listGroups({ context, pageSize: 1 });
-  const rest = await processor.listGroups({ context, pageToken: first.nextPageToken });
-  expect([...first.groups, ...rest.groups].map(({ tag }) => tag)).toEqual(["one", "two", "three"]);
-  unordered.mockRestore();
+  const read = vi.spyOn(store.groups, "list");
+  expect((await processor.listGroups({ context })).groups).toHaveLength(3);
+  expect(read).not.toHaveBeenCalled();
+  read.mockRestore();
 });
 
 test("the page size is limited", async () => {

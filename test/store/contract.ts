@@ -1,7 +1,7 @@
 /** The contract of every store: one suite, run on each implementation. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Job, MediaSegment, Print, ProcessedAudio, Store } from "../../src/store/port.js";
+import type { Group, Job, MediaSegment, Print, ProcessedAudio, Store } from "../../src/store/port.js";
 import {
   checkOf,
   engagementOf,
@@ -660,6 +660,37 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.groups.delete(scope, "group", group.id)).toBe(true);
         expect(await store.groups.delete(scope, "group", group.id)).toBe(false);
         expect(await store.groups.list(scope, "group")).toEqual([]);
+      });
+
+      test("are counted without their members, page by page, and found by a member", async () => {
+        const scope = newScope();
+        const groups = [
+          groupOf(scope, { id: "a", profileIds: ["p", "q"], ownerIds: ["o"] }),
+          groupOf(scope, { id: "b" }),
+          groupOf(scope, { id: "c", ownerIds: ["o", "r\0"] }),
+        ];
+        const watchlist = groupOf(scope, { id: "aa", kind: "watchlist", profileIds: ["p"] });
+        for (const group of [groups[2]!, watchlist, groups[1]!, groups[0]!]) await store.groups.create(group);
+        await store.groups.create(groupOf(newScope(), { id: "a", profileIds: ["p"], ownerIds: ["o"] }));
+        const name = ({ id, scopeId, kind, tag }: Group) => ({ id, scopeId, kind, tag });
+        const sizes = groups.map((group) => ({
+          ...name(group),
+          profiles: group.profileIds.length,
+          owners: group.ownerIds.length,
+        }));
+        expect(await store.groups.sizes(scope, "group", null, 10)).toEqual(sizes);
+        expect(await store.groups.sizes(scope, "group", null, 2)).toEqual(sizes.slice(0, 2));
+        expect(await store.groups.sizes(scope, "group", "a", 2)).toEqual(sizes.slice(1));
+        expect(await store.groups.sizes(scope, "group", "c", 2)).toEqual([]);
+        expect(await store.groups.sizes(scope, "watchlist", "a", 2)).toEqual([
+          { ...name(watchlist), profiles: 1, owners: 0 },
+        ]);
+        expect(await store.groups.sizes(newScope(), "group", null, 2)).toEqual([]);
+        const holding = (profileId: string, ownerId: string) => store.groups.holding(scope, profileId, ownerId);
+        expect(await holding("p", "o")).toEqual([groups[0]!, watchlist, groups[2]!].map(name));
+        expect(await holding("q", "p")).toEqual([name(groups[0]!)]);
+        expect(await holding("o", "r\0")).toEqual([name(groups[2]!)]);
+        expect(await holding("o", "p")).toEqual([]);
       });
 
       test("hold ten thousand members", async () => {

@@ -4,7 +4,7 @@ import { ConsentState, StatusCode, StatusError } from "../../contract/index.js";
 import type { Operations } from "../../contract/operations.js";
 import { readLastEvaluation } from "../../evaluate/last-evaluation.js";
 import type { PrintsOfModel } from "../../processor/prints-by-model.js";
-import type { Group, Store } from "../../store/port.js";
+import type { GroupSize, Store } from "../../store/port.js";
 import type { Audit } from "../../token/audit.js";
 import { errorResponse, invalidRequest, NO_STORE, OAuthError } from "../../token/errors.js";
 import { readJson } from "../../token/form.js";
@@ -198,9 +198,8 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
 
   app.get("/operator/v1/watchlists", async (c) => {
     const limit = limitOf(c.req.query("limit"));
-    const after = c.req.query("after") ?? "";
-    const all = await store.groups.list(await scopeOf(c.req.query("scope")), "watchlist");
-    const found = all.filter(({ id }) => id > after).sort((one, other) => (one.id < other.id ? -1 : 1));
+    const scope = await scopeOf(c.req.query("scope"));
+    const found = await store.groups.sizes(scope, "watchlist", c.req.query("after") || null, limit + 1);
     return c.json(page(found, limit, watchlistView) satisfies OperatorAnswers["watchlists"]);
   });
 
@@ -231,9 +230,4 @@ function searchOf(text = ""): string {
   return text.trim();
 }
 
-const watchlistView = ({ id, tag, profileIds, ownerIds }: Group): WatchlistView => ({
-  id,
-  tag,
-  profiles: profileIds.length,
-  owners: ownerIds.length,
-});
+const watchlistView = ({ id, tag, profiles, owners }: GroupSize): WatchlistView => ({ id, tag, profiles, owners });

@@ -52,7 +52,7 @@ export class Profiles {
     if (!profile) return null;
     const { template, owner, consent } = profile;
     const segments = await profiles.segments(scope, id);
-    const lists = [...(await groups.list(scope, "group")), ...(await groups.list(scope, "watchlist"))];
+    const lists = await groups.holding(scope, id, owner.id);
     return {
       ...this.#view(profile),
       printType: profile.printType,
@@ -72,9 +72,7 @@ export class Profiles {
         netSpeechSeconds,
         snrDb,
       })),
-      lists: lists
-        .filter(({ profileIds, ownerIds }) => profileIds.includes(id) || ownerIds.includes(owner.id))
-        .map(({ id: listId, kind, tag }) => ({ id: listId, kind, tag })),
+      lists: lists.map(({ id: listId, kind, tag }) => ({ id: listId, kind, tag })),
     };
   }
 

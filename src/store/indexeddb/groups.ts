@@ -1,7 +1,7 @@
 /** Groups and watchlists. */
-import type { Group, GroupKind, Id, Members, Store } from "../port.js";
+import { type Group, type GroupKind, groupName, groupSize, type Id, type Members, type Store } from "../port.js";
 import type { IdbContext } from "./context.js";
-import { inStoreWords, type StoredGroup, within } from "./schema.js";
+import { afterId, inStoreWords, type StoredGroup, within } from "./schema.js";
 
 export function createGroups({ db }: IdbContext): Store["groups"] {
   async function find(scopeId: Id, kind: GroupKind, id: Id): Promise<StoredGroup | null> {
@@ -44,6 +44,18 @@ export function createGroups({ db }: IdbContext): Store["groups"] {
     },
     async list(scopeId, kind) {
       return (await db.getAll("groups", within(scopeId))).filter((group) => group.kind === kind).map(plainGroup);
+    },
+    async sizes(scopeId, kind, after, limit) {
+      const groups = await db.getAll("groups", afterId(scopeId, after));
+      return groups
+        .filter((group) => group.kind === kind)
+        .slice(0, limit)
+        .map(groupSize);
+    },
+    async holding(scopeId, profileId, ownerId) {
+      return (await db.getAll("groups", within(scopeId)))
+        .filter(({ profileIds, ownerIds }) => profileIds.includes(profileId) || ownerIds.includes(ownerId))
+        .map(groupName);
     },
     delete: (scopeId, kind, id) => change(scopeId, kind, id, () => null),
     addMembers: (scopeId, kind, id, { profileIds, ownerIds }) =>

@@ -6,7 +6,7 @@ import { segmentPlace, templatePlace } from "../seal/vault.js";
 import { type IdbContext, markPrintChanged } from "./context.js";
 import { eraseProfile } from "./erasure.js";
 import { joinProcessed } from "./recordings.js";
-import { inStoreWords, type StoredProfile, type StoredSegment, within } from "./schema.js";
+import { afterId, inStoreWords, type StoredProfile, type StoredSegment, within } from "./schema.js";
 
 const PRINTS_AT_ONCE = 500;
 
@@ -118,7 +118,7 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
 
     async list(scopeId, after, limit) {
       const found: Profile[] = [];
-      let range = after === null ? within(scopeId) : IDBKeyRange.bound([scopeId, after], [scopeId, []], true);
+      let range = afterId(scopeId, after);
       while (found.length < limit) {
         const wanted = limit - found.length;
         const stored = await db.getAll("profiles", range, wanted);

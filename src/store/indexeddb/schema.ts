@@ -145,6 +145,11 @@ export function within(...parts: (string | number)[]): IDBKeyRange {
   return IDBKeyRange.bound(parts, [...parts, []]);
 }
 
+/** The keys of a scope after this id; all if it is `null`. */
+export function afterId(scopeId: Id, after: Id | null): IDBKeyRange {
+  return after === null ? within(scopeId) : IDBKeyRange.bound([scopeId, after], [scopeId, []], true);
+}
+
 /** `add` refuses an existing id; the transaction is rolled back. */
 export async function inStoreWords<T>(id: string, work: Promise<T>): Promise<T> {
   try {

@@ -18,6 +18,20 @@ const GROUP = `
      WHERE m.scope = g.scope AND m.group_id = g.id AND m.kind = 'owner') AS owners
   FROM vivavoce.groups g`;
 
+interface SizeRow extends Record<string, unknown> {
+  readonly data: string;
+  readonly profiles: number | string;
+  readonly owners: number | string;
+}
+
+const SIZE = `
+  SELECT g.data,
+    (SELECT count(*) FROM vivavoce.group_members m
+     WHERE m.scope = g.scope AND m.group_id = g.id AND m.kind = 'profile') AS profiles,
+    (SELECT count(*) FROM vivavoce.group_members m
+     WHERE m.scope = g.scope AND m.group_id = g.id AND m.kind = 'owner') AS owners
+  FROM vivavoce.groups g`;
+
 export function createGroups({ database }: SqlContext): Store["groups"] {
   /** Locks the group against a concurrent delete while its members change. */
   function change(
@@ -72,6 +86,27 @@ export function createGroups({ database }: SqlContext): Store["groups"] {
         kind,
       ]);
       return rows.map(readGroup);
+    },
+    async sizes(scopeId, kind, after, limit) {
+      const rows = await database.query<SizeRow>(
+        `${SIZE} WHERE g.scope = $1 AND g.id > $2 AND g.kind = $3 ORDER BY g.id LIMIT $4`,
+        [...rowKey(scopeId, after ?? ""), kind, limit],
+      );
+      return rows.map(({ data, profiles, owners }) => ({
+        ...JSON.parse(data),
+        profiles: Number(profiles),
+        owners: Number(owners),
+      }));
+    },
+    async holding(scopeId, profileId, ownerId) {
+      const rows = await database.query<{ data: string }>(
+        `SELECT g.data FROM vivavoce.groups g WHERE g.scope = $1 AND g.id IN (
+           SELECT group_id FROM vivavoce.group_members WHERE scope = $1
+             AND ((kind = 'profile' AND member = $2) OR (kind = 'owner' AND member = $3)))
+         ORDER BY g.id`,
+        [...rowKey(scopeId, profileId), escapeText(ownerId)],
+      );
+      return rows.map(({ data }) => JSON.parse(data));
     },
     async delete(scopeId, kind, id) {
       const rows = await database.query(
