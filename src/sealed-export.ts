@@ -4,6 +4,7 @@
  */
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import * as z from "zod";
+import { reportInput, schemaFault } from "./contract/schema-fault.js";
 import { KEY_BYTES, randomBytes, webAead } from "./store/seal/aead.js";
 
 /** Why sealing or opening failed. The message is written for the person who gave the passphrase or text. */
@@ -103,8 +104,9 @@ function parse(text: string): z.output<typeof envelopeSchema> {
   if (value?.format !== format) throw new SealedExportError("sealed", "this is not a sealed export of voiceprints");
   if (value.version !== version)
     throw new SealedExportError("sealed", `expected a sealed export of version ${version}, got ${value.version}`);
-  const parsed = envelopeSchema.safeParse(value);
+  const parsed = envelopeSchema.safeParse(value, reportInput);
   if (parsed.success) return parsed.data;
-  const { path, message } = parsed.error.issues[0]!;
-  throw new SealedExportError("sealed", `the sealed export is damaged: ${path.join(".")}: ${message}`);
+  const issue = parsed.error.issues[0]!;
+  const at = issue.path.join(".") || "the file";
+  throw new SealedExportError("sealed", `the sealed export is damaged: ${at}: ${schemaFault(issue)}`);
 }

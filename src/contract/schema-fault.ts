@@ -23,8 +23,7 @@ export function schemaFault(issue: z.core.$ZodIssue): string {
     case "invalid_union":
       return "options" in issue && Array.isArray(issue.options) ? `must be ${listed(issue.options)}` : issue.message;
     case "invalid_format":
-      if (issue.format === "url") return "must be an address such as https://voice.example.com";
-      return issue.format === "base64" ? "must be base64" : issue.message;
+      return FORMATS[issue.format] ?? issue.message;
     case "unrecognized_keys":
       return `unknown ${issue.keys.length === 1 ? "name" : "names"}: ${issue.keys.join(", ")}`;
     default:
@@ -42,9 +41,16 @@ const WORDS: Readonly<Record<string, string>> = {
   record: "an object",
 };
 
+const FORMATS: Readonly<Record<string, string>> = {
+  url: "must be an address such as https://voice.example.com",
+  base64: "must be base64",
+  datetime: "must be a time such as 2026-01-31T12:00:00Z",
+};
+
 type Limited = Extract<z.core.$ZodIssue, { code: "too_big" | "too_small" }>;
 
-function limit({ origin, input }: Limited, how: string, bound: number | bigint): string {
+function limit({ origin, input, exact }: Limited, bounded: string, bound: number | bigint): string {
+  const how = exact ? "exactly" : bounded;
   if (origin === "string") return `must have ${how} ${bound} characters, got ${(input as string).length}`;
   if (origin === "array") return `must have ${how} ${bound} values, got ${(input as unknown[]).length}`;
   return `must be ${how} ${bound}, got ${input}`;

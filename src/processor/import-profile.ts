@@ -3,6 +3,7 @@ import * as z from "zod";
 import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
+import { reportInput, schemaFault } from "../contract/schema-fault.js";
 import type { StatusError } from "../contract/status-error.js";
 import type { ModelInfo } from "../engine/port.js";
 import type { Consent, EnrollmentSegment, Id, Profile } from "../store/port.js";
@@ -193,10 +194,11 @@ function parse(bytes: Uint8Array, model: ModelInfo): ImportedProfile & { readonl
     throw invalid("profile", "malformed", "profile is not an exported voiceprint: it is not JSON");
   }
   checkOrigin(value, model);
-  const parsed = profileSchema(model).safeParse(value);
+  const parsed = profileSchema(model).safeParse(value, reportInput);
   if (parsed.success) return parsed.data as ReturnType<typeof parse>;
-  const { path, message } = parsed.error.issues[0]!;
-  throw invalid("profile", "malformed", `profile is not an exported voiceprint: ${path.join(".")}: ${message}`);
+  const issue = parsed.error.issues[0]!;
+  const at = issue.path.join(".") || "the export";
+  throw invalid("profile", "malformed", `profile is not an exported voiceprint: ${at}: ${schemaFault(issue)}`);
 }
 
 /** The error for a valid export of another version or another model. */

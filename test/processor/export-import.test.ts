@@ -115,8 +115,18 @@ describe("a sealed export", () => {
       [sealed, "short", /at least 8 characters, got 5/],
       [changed({ sealed: flipped }), passphrase, /the passphrase is wrong, or the file was changed/],
       [changed({ kdf: { ...envelope.kdf, iterations: 600_001 } }), passphrase, /the passphrase is wrong/],
-      [changed({ kdf: { ...envelope.kdf, iterations: 1 } }), passphrase, /damaged: kdf\.iterations/],
-      [changed({ kdf: { ...envelope.kdf, iterations: 1e9 } }), passphrase, /damaged: kdf\.iterations/],
+      [
+        changed({ kdf: { ...envelope.kdf, iterations: 1 } }),
+        passphrase,
+        /damaged: kdf\.iterations: must be at least 100000, got 1$/,
+      ],
+      [
+        changed({ kdf: { ...envelope.kdf, iterations: 1e9 } }),
+        passphrase,
+        /kdf\.iterations: must be at most 10000000, got 1000000000$/,
+      ],
+      [changed({ cipher: "none" }), passphrase, /damaged: cipher: must be AES-256-GCM, got "none"$/],
+      [changed({ more: 1 }), passphrase, /damaged: the file: unknown name: more$/],
       [changed({ version: 2 }), passphrase, /expected a sealed export of version 1, got 2/],
       ["{}", passphrase, /not a sealed export/],
       ["RIFF", passphrase, /not a sealed export/],
@@ -153,15 +163,18 @@ test("a modified export is rejected with the name of the field, and creates no p
   const { processor, context } = await openWorld();
   const { template, segments } = profile!;
   for (const [change, words] of [
-    [{ template: { ...template!, embedding: template!.embedding.slice(1) } }, /template\.embedding/],
+    [
+      { template: { ...template!, embedding: template!.embedding.slice(1) } },
+      /embedding: must have exactly (\d+) values, got \d+$/,
+    ],
     [{ template: { ...template!, embedding: template!.embedding.map((value) => 2 * value) } }, /unit length/],
-    [{ template: { ...template!, netSpeechSeconds: null } }, /template\.netSpeechSeconds/],
+    [{ template: { ...template!, netSpeechSeconds: null } }, /template\.netSpeechSeconds: must be a number, got null$/],
     [{ template: null }, /not trained/],
-    [{ segments: [{ ...segments[0]!, extra: 1 }] }, /segments\.0/],
+    [{ segments: [{ ...segments[0]!, extra: 1 }] }, /segments\.0: unknown name: extra$/],
     // Numbers that a later answer could not contain.
     [{ printVersion: 2 ** 40 }, /printVersion/],
     [{ template: { ...template!, netSpeechSeconds: 1e300 } }, /template\.netSpeechSeconds/],
-    [{ segments: [{ ...segments[0]!, mediaRateHz: 8000.5 }] }, /mediaRateHz/],
+    [{ segments: [{ ...segments[0]!, mediaRateHz: 8000.5 }] }, /mediaRateHz: must be a whole number, got 8000.5$/],
     [{ segments: [{ ...segments[0]!, mediaChannels: 2 ** 40 }] }, /mediaChannels/],
     [
       { segments: [{ ...segments[0]!, measures: { ...segments[0]!.measures, netSpeechSeconds: 1e300 } }] },
@@ -169,7 +182,8 @@ test("a modified export is rejected with the name of the field, and creates no p
     ],
     [{ segments: [{ ...segments[0]!, measures: { ...segments[0]!.measures, snrDb: 1e300 } }] }, /measures\.snrDb/],
     [{ version: 7 }, /version 1, got 7/],
-    [{ owner: { kind: "robot", externalId: "ada" } }, /owner\.kind/],
+    [{ owner: { kind: "robot", externalId: "ada" } }, /owner\.kind: must be person or fraudster, got "robot"$/],
+    [{ createdAt: "yesterday" }, /createdAt: must be a time such as 2026-01-31T12:00:00Z$/],
     [{ format: undefined }, /not an exported voiceprint/],
   ] as const) {
     const bytes = new TextEncoder().encode(JSON.stringify({ ...profile, ...change }));
