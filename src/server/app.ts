@@ -14,7 +14,7 @@ import { requestOf, responseOf } from "./http/web-request.js";
 import type { NodeHandler, NodeRequest } from "./listen.js";
 import type { Log } from "./log.js";
 import type { ServerMetrics } from "./metrics.js";
-import { Refusal, wrongVerb } from "./refusal.js";
+import { needsWebSocket, Refusal, wrongVerb } from "./refusal.js";
 import { createRpcHandler } from "./rpc.js";
 
 export interface AppParts {
@@ -28,6 +28,8 @@ export interface AppParts {
   readonly peerAddress: PeerAddress;
   /** The public address of the box. */
   readonly publicUrl: () => string;
+  /** Whether WebSockets connect to this path. */
+  readonly isSocket: (path: string) => boolean;
   /** Resolves when store and engine can work; rejects otherwise. */
   readonly ready: () => Promise<void>;
   /** The pages for a browser; `null` for a path that they do not have. */
@@ -110,7 +112,12 @@ export function createApp(parts: AppParts): Hono<Env> {
     return (answer && responseOf(answer)) ?? parts.page?.(c.req.raw) ?? c.notFound();
   });
   app.notFound((c) =>
-    refused(new Refusal(StatusCode.NOT_FOUND, "this path does not exist; /openapi.json lists the paths"), c),
+    refused(
+      parts.isSocket(c.req.path)
+        ? needsWebSocket(c.req.path, c.env?.incoming?.httpVersionMajor ?? 1)
+        : new Refusal(StatusCode.NOT_FOUND, "this path does not exist; /openapi.json lists the paths"),
+      c,
+    ),
   );
   app.onError(refused);
   return app;

@@ -59,6 +59,13 @@ export const wrongVerb = (verb: string, allowed: readonly string[]) =>
     headers: { allow: allowed.join(", ") },
   });
 
+/** HTTP/2 forbids the two headers (RFC 9113 §8.2.2). */
+export const needsWebSocket = (path: string, httpVersion: number) =>
+  new Refusal(StatusCode.BAD_REQUEST, `${path} is for WebSockets only; connect to it with a WebSocket over HTTP/1.1`, {
+    httpStatus: 426,
+    headers: httpVersion === 1 ? { upgrade: "websocket", connection: "upgrade" } : {},
+  });
+
 /** Response headers that go with an error. */
 export function headersOf(error: StatusError): Readonly<Record<string, string>> {
   const { retryAfter } = error.status;

@@ -79,6 +79,7 @@ export class Service {
       transcode: this.#transcode,
       peerAddress: this.#peerAddress,
       publicUrl: () => this.url,
+      isSocket: (path) => this.sockets.has(path),
     });
   }
 

@@ -14,10 +14,10 @@ function formDecode(text: string): string {
   }
 }
 
-const invalidHeader = (what: string): OAuthError =>
-  new OAuthError("invalid_client", `the Authorization header ${what}`, {
-    headers: { "WWW-Authenticate": BASIC_CHALLENGE },
-  });
+const invalidClient = (description: string): OAuthError =>
+  new OAuthError("invalid_client", description, { headers: { "WWW-Authenticate": BASIC_CHALLENGE } });
+
+const invalidHeader = (what: string): OAuthError => invalidClient(`the Authorization header ${what}`);
 
 export const BASIC_CHALLENGE = 'Basic realm="vivavoce", charset="UTF-8"';
 
@@ -28,7 +28,10 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3
  * colons, so it is split at the last one; generated secrets never contain a colon.
  */
 export function parseBasic(header: string | null | undefined): ClientPassword {
-  if (!header) throw invalidHeader("is missing");
+  if (!header)
+    throw invalidClient(
+      "send the client id and secret in an Authorization header (Basic), or as the form fields client_id and client_secret",
+    );
   const [scheme, encoded, ...rest] = header.trim().split(/ +/);
   if (scheme?.toLowerCase() !== "basic") throw invalidHeader("is not Basic");
   if (!encoded || rest.length > 0 || !BASE64.test(encoded)) throw invalidHeader("is not base64");

@@ -1,6 +1,9 @@
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import http2 from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -358,6 +361,26 @@ describe("everything else", () => {
     expect(verb.headers.get("allow")).toBe("GET");
     expect(await verb.json()).toMatchObject({ status: { message: "POST is not allowed here; use GET" } });
     expect((await service.app.request("/healthz", { method: "POST" })).status).toBe(405);
+  });
+
+  it("says that a path is for WebSockets, with 426, in HTTP/1.1 and HTTP/2", async () => {
+    const { service } = rehearse();
+    await service.listen();
+    const message = "/v1/live is for WebSockets only; connect to it with a WebSocket over HTTP/1.1";
+    try {
+      const plain = await fetch(`${service.url}/v1/live`);
+      expect(plain.status).toBe(426);
+      expect(plain.headers.get("upgrade")).toBe("websocket");
+      expect(await plain.json()).toMatchObject({ status: { statusCode: "BAD_REQUEST", message } });
+      const session = http2.connect(service.url);
+      const stream = session.request({ ":path": "/v1/live" });
+      const [headers] = await once(stream, "response");
+      expect(headers[":status"]).toBe(426);
+      expect(await text(stream)).toContain(message);
+      session.destroy();
+    } finally {
+      await service.stop();
+    }
   });
 
   it("has health, readiness and metrics", async () => {

@@ -173,6 +173,10 @@ describe("the runtime token endpoint", () => {
       expect(await response.json()).toMatchObject({ error: "invalid_client" });
       expect(response.headers.get("WWW-Authenticate")).toMatch(/^Basic realm=/);
     }
+    expect(await (await box.fetch("/oauth2/token", form(null, request))).json()).toMatchObject({
+      error_description:
+        "send the client id and secret in an Authorization header (Basic), or as the form fields client_id and client_secret",
+    });
     await tokenOf(box, clientId, secret, "tts");
     const log = JSON.stringify(box.audited);
     expect(log).not.toContain(secret);

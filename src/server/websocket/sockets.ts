@@ -61,6 +61,10 @@ export class Sockets {
     this.#routes.set(path, route);
   }
 
+  has(path: string): boolean {
+    return this.#routes.has(path);
+  }
+
   readonly upgrade: UpgradeHandler = (request, socket, head) => {
     endOnError(socket);
     this.#upgrade(request, socket, head).catch((error: unknown) => {
