@@ -171,7 +171,8 @@ function refusal(status: number, { line, dialect, url }: Options, reason = ""): 
             `check ${credentials}, and that it is a ${dialect} line`,
           ]
         : [`the line "${line}" answered HTTP ${status}`, undefined];
-  return new CommandError(reason ? `${message}: ${reason}` : message, hint, ExitCode.failed);
+  const exitCode = status === 404 ? ExitCode.usage : ExitCode.failed;
+  return new CommandError(reason ? `${message}: ${reason}` : message, hint, exitCode);
 }
 
 function headersOf({ dialect, secret, user, password }: Options, address: string): Record<string, string> {

@@ -78,6 +78,10 @@ export function evaluateCommand(program: Command): void {
 async function run(path: string | undefined, options: Options): Promise<void> {
   const output = createOutput(options.json ?? false);
   if (options.compare) {
+    if (path !== undefined || options.report || options.scores)
+      throw new CommandError(
+        "--compare only reads two saved outputs; leave out the folder or list, --report and --scores",
+      );
     const [before, after] = await Promise.all(comparedFiles(options.compare).map(readAnswer));
     const comparison = compareEvaluations(before!, after!);
     output.answer(comparison, () => comparisonTable(comparison, ["before", "after"]));

@@ -65,7 +65,8 @@ async function moved(operations: Operations, place: PlaceOptions, dryRun: boolea
   try {
     for (;;) {
       const job = await operations.getVoiceprintProfilesRetrainingJob({ context, gkJobId: gkJobId! });
-      if (job.state === State.FAILED) throw new CommandError("the migration failed; the box's log says why");
+      if (job.state === State.FAILED)
+        throw new CommandError("the migration failed; the box's log says why", undefined, ExitCode.failed);
       if (job.state === State.COMPLETED) return reportOf(job.profiles);
       progress.set(Math.round(100 * job.progress));
       await new Promise((resolve) => setTimeout(resolve, pollMs));

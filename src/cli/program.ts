@@ -36,7 +36,13 @@ export function createProgram(): Command {
     .exitOverride()
     .addHelpText(
       "after",
-      "\nExit codes: 0 done or matched, 1 no match or a fraudster, 2 wrong usage, 3 undecided (too little or poor audio), 4 failed.",
+      `
+Exit codes:
+  0  done; for a check: the voice matches, or no risk was found
+  1  a check said no: no match, or a known fraudster
+  2  the command cannot work as given: an option, a file, a setting, or a name that is unknown or already taken
+  3  undecided: too little or poor audio
+  4  failed for another reason: no connection, no permission, or an error in the box`,
     );
   enrollCommand(program);
   verifyCommand(program);
@@ -118,6 +124,10 @@ function describedStatus(error: StatusError): { message: string; hint?: string; 
       };
     case StatusCode.BAD_REQUEST:
     case StatusCode.INVALID_REQUEST:
+    case StatusCode.NOT_FOUND:
+    case StatusCode.ALREADY_EXISTS:
+    case StatusCode.OBSOLETE:
+    case StatusCode.TOO_LARGE:
       return { message, exitCode: ExitCode.usage };
     default:
       return { message, exitCode: ExitCode.failed };

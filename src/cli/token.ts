@@ -74,6 +74,9 @@ function authorizationFor(options: Place & { readonly url: string }): () => Prom
   return () => cache.authorization();
 }
 
+/** A value that cannot be used, a name that does not exist, a name that is taken. */
+const WRONG_USAGE: ReadonlySet<number> = new Set([400, 404, 409]);
+
 async function withAdministration(
   options: Place,
   work: (administration: TokenAdministration, output: Output) => Promise<void>,
@@ -107,7 +110,11 @@ async function withAdministration(
     }
   } catch (error) {
     if (error instanceof OAuthError)
-      throw new CommandError(error.message, undefined, error.status === 400 ? ExitCode.usage : ExitCode.failed);
+      throw new CommandError(
+        error.message,
+        undefined,
+        WRONG_USAGE.has(error.status) ? ExitCode.usage : ExitCode.failed,
+      );
     if (error instanceof TokenRequestError) throw new CommandError(error.message, undefined, ExitCode.failed);
     if (error instanceof StoreError && error.code === "locked") {
       throw new CommandError(
@@ -352,6 +359,8 @@ function userCommands(token: Command): void {
       name: string,
     ) => {
       if (options.disable && options.enable) throw new CommandError("give either --disable or --enable, not both");
+      if (!options.role && !options.passwordStdin && !options.disable && !options.enable)
+        throw new CommandError("give what to change: --role, --password-stdin, --disable or --enable");
       const changed = await users.change(name, {
         ...(options.role && { role: options.role }),
         ...((options.disable || options.enable) && { disabled: options.disable === true }),

@@ -315,9 +315,10 @@ describe("WebSocket lines", () => {
         /^error: the line "jambonz" refused the call \(HTTP 401\)\nhint: check --user and --pass/,
       ),
     });
-    expect((await call("nope", "jambonz", ...basicly, basic.password)).err).toMatch(
-      /^error: the box at .* has no jambonz line "nope"\n/,
-    );
+    expect(await call("nope", "jambonz", ...basicly, basic.password)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^error: the box at .* has no jambonz line "nope"\n/),
+    });
     expect((await call("jambonz", "audiosocket")).err).toMatch(
       /^error: the box at .* has no audiosocket line "jambonz"\n/,
     );

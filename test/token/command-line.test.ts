@@ -219,17 +219,23 @@ describe("vivavoce token", () => {
       language: "eng-USA",
     });
     await expect(run("params", "asr", "bank")).rejects.toThrow("asr_params must have a language");
-    // Wrong usage exits with 2, here and on a box; a name that does not exist with 4.
+    // Wrong usage exits with 2, here and on a box, and so does a name that does not exist or is taken.
     await expect(run("app", "create", "", ...box)).rejects.toMatchObject({ exitCode: 2 });
     await expect(run("app", "create", "Bank", "--oauth-scope", "nope", ...box)).rejects.toMatchObject({
       message: "unknown runtime scope: nope",
       exitCode: 2,
     });
-    await expect(run("user", "delete", "nobody", ...box)).rejects.toMatchObject({ exitCode: 4 });
+    await expect(run("user", "delete", "nobody", ...box)).rejects.toMatchObject({ exitCode: 2 });
+    await expect(run("app", "delete", "nowhere", ...box)).rejects.toMatchObject({ exitCode: 2 });
+    await expect(run("user", "change", "olga", ...box)).rejects.toMatchObject({
+      message: "give what to change: --role, --password-stdin, --disable or --enable",
+      exitCode: 2,
+    });
     await expect(run("params", "tts", "bank")).rejects.toThrow("must be asr, nlu or dlg");
     await expect(run("app", "list", "--url", box[1]!)).rejects.toThrow("requires an access token");
-    await expect(run("app", "list", ...box.slice(0, 5), "wrong")).rejects.toThrow(
-      "the client is unknown or its secret is wrong",
-    );
+    await expect(run("app", "list", ...box.slice(0, 5), "wrong")).rejects.toMatchObject({
+      message: expect.stringContaining("the client is unknown or its secret is wrong"),
+      exitCode: 4,
+    });
   });
 });
