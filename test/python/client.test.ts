@@ -152,6 +152,13 @@ describe.skipIf(python === undefined)(
         expect(found.det[0][i]).toBeCloseTo(falseMatchRate, 12);
         expect(found.det[1][i]).toBeCloseTo(falseNonMatchRate, 12);
       });
+      expect(found.refusals).toEqual([
+        "fmr must be a rate from 0 to 1, such as 0.01 for 1 %, got 2",
+        "fmr must be a rate from 0 to 1, such as 0.01 for 1 %, got nan",
+        "confidence must be above 0 and below 1, such as 0.95 for 95 %, got 95",
+        "resamples must be a whole number of at least 1, got 0",
+        `trials of both kinds are needed, got ${trials.filter(({ same }) => same).length} of the same person and 0 of different persons`,
+      ]);
       expect(found.longSpeech).toBe(trials.filter(({ netSpeechSeconds }) => netSpeechSeconds >= 4).length);
 
       const numbers = new Map<number, number>();

@@ -96,14 +96,13 @@ def trials_of(same: ArrayLike, ratio: ArrayLike, enrolled_speaker: ArrayLike, te
 
 def rate_points(trials: Trials, weights: Floats | None = None) -> RatePoints:
     """Every distinct operating point. Equal ratios fall on the same side of a threshold."""
-    if np.isnan(trials.ratio).any():
-        raise ValueError(f"ratio {int(np.isnan(trials.ratio).argmax())} is not a number")
+    _check(trials)
     order = np.argsort(trials.ratio, kind="stable")
     ratio, same = trials.ratio[order], trials.same[order]
     weight = np.ones(len(ratio)) if weights is None else weights[order]
     of_same, of_different = np.cumsum(weight * same), np.cumsum(weight * ~same)
-    if len(ratio) == 0 or of_same[-1] <= 0 or of_different[-1] <= 0:
-        raise ValueError("trials of both kinds are needed: same and different persons")
+    if of_same[-1] <= 0 or of_different[-1] <= 0:
+        raise ValueError("trials of both kinds must have a weight above 0: same and different persons")
     starts = np.flatnonzero(np.r_[True, ratio[1:] != ratio[:-1]])
     before = starts - 1
     rejected_same = np.where(starts == 0, 0.0, of_same[before])
@@ -127,6 +126,8 @@ def equal_error_rate(trials: Trials, weights: Floats | None = None) -> float:
 
 def fnmr_at_fmr(trials: Trials, fmr: float, weights: Floats | None = None) -> float:
     """FNMR at the lowest threshold whose FMR is at most `fmr`."""
+    if not 0 <= fmr <= 1:
+        raise ValueError(f"fmr must be a rate from 0 to 1, such as 0.01 for 1 %, got {fmr}")
     points = rate_points(trials, weights)
     # Rates are sums of weights: the tolerance keeps 1 of 100 from reading as more than 1 %.
     return float(points.fnmr[np.argmax(points.fmr <= fmr + 1e-12)])
@@ -134,6 +135,7 @@ def fnmr_at_fmr(trials: Trials, fmr: float, weights: Floats | None = None) -> fl
 
 def cllr(trials: Trials, weights: Floats | None = None) -> float:
     """Cost of log-likelihood ratio in bits: 0 is perfect, 1 is what "no idea" costs."""
+    _check(trials)
     weight = np.ones(len(trials.ratio)) if weights is None else weights
     costs = np.logaddexp(0, np.where(trials.same, -trials.ratio, trials.ratio)) / np.log(2)
     means = [np.average(costs[kind], weights=weight[kind]) for kind in (trials.same, ~trials.same)]
@@ -155,6 +157,10 @@ def bootstrap_interval(
     Speakers are drawn with replacement, and a trial counts as often as its speakers were drawn together: the trials of one speaker hang
     together, so drawing trials instead would give intervals that are far too narrow. `None` where there are too few speakers to tell.
     """
+    if resamples != int(resamples) or resamples < 1:
+        raise ValueError(f"resamples must be a whole number of at least 1, got {resamples}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be above 0 and below 1, such as 0.95 for 95 %, got {confidence}")
     known = dict.fromkeys([*trials.enrolled_speaker.tolist(), *trials.tested_speaker.tolist()])
     numbers = {speaker: number for number, speaker in enumerate(known)}
     enrolled = np.array([numbers[one] for one in trials.enrolled_speaker.tolist()])
@@ -162,7 +168,7 @@ def bootstrap_interval(
     if len(numbers) < 3:
         return None
     values: list[float] = []
-    for resample in range(resamples):
+    for resample in range(int(resamples)):
         draws = _uniform(seed, resample * len(numbers), len(numbers))
         drawn = np.bincount((draws * len(numbers)).astype(np.int64), minlength=len(numbers)).astype(np.float64)
         weights = np.where(enrolled == tested, drawn[enrolled], drawn[enrolled] * drawn[tested])
@@ -173,6 +179,14 @@ def bootstrap_interval(
         return None
     low, high = np.quantile(finite, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
+
+
+def _check(trials: Trials) -> None:
+    if np.isnan(trials.ratio).any():
+        raise ValueError(f"ratio {int(np.isnan(trials.ratio).argmax())} is not a number")
+    if trials.same.all() or not trials.same.any():
+        same, different = trials.same.sum(), (~trials.same).sum()
+        raise ValueError(f"trials of both kinds are needed, got {same} of the same person and {different} of different persons")
 
 
 def _uniform(seed: int, start: int, count: int) -> Floats:
