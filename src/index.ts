@@ -7,6 +7,7 @@
  */
 import { readRecording } from "./audio/index.js";
 import { toWav } from "./audio/to-wav.js";
+import { nearest } from "./contract/nearest.js";
 import { type EngineOptions, openEngine } from "./engine/index.js";
 import type { Engine } from "./engine/port.js";
 import { localAccess } from "./local-access.js";
@@ -56,15 +57,60 @@ export interface CreateProcessorOptions extends WithoutReader {
 
 /** Creates a processor that also works on jobs. Its `close` also closes an engine or store that it created itself. */
 export async function createVoiceprintsProcessor(options: CreateProcessorOptions = {}): Promise<VoiceprintsProcessor> {
+  checkOptions(options, processorOptions);
   return openProcessor(options, undefined);
+}
+
+const processorOptions: Readonly<Record<keyof CreateProcessorOptions, true>> = {
+  engine: true,
+  models: true,
+  store: true,
+  configurationSets: true,
+  retention: true,
+  limits: true,
+  allowExport: true,
+  clock: true,
+  ids: true,
+  onClose: true,
+};
+
+const engineOptions: Readonly<Record<keyof EngineOptions, true>> = {
+  model: true,
+  calibration: true,
+  workers: true,
+  mostCalls: true,
+  workLimitMs: true,
+  graceMs: true,
+};
+
+const openOptions: Readonly<Record<keyof OpenOptions, true>> = {
+  ...processorOptions,
+  engineOptions: true,
+  scope: true,
+  configset: true,
+};
+
+/** For callers without a type checker: an option with a wrong name would have no effect. */
+function checkOptions(options: object, known: object, place = ""): void {
+  if (typeof options !== "object" || options === null)
+    throw new ConfigurationError(
+      `${place || "options"} must be an object, got ${options === null ? "null" : typeof options}`,
+    );
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name));
+  if (unknown === undefined) return;
+  const hint =
+    known === openOptions && Object.hasOwn(engineOptions, unknown)
+      ? ` (did you mean engineOptions.${unknown}?)`
+      : nearest(unknown, Object.keys(known));
+  throw new ConfigurationError(`unknown option ${place && `${place}.`}${unknown}${hint}`);
 }
 
 /** Closes the engine and store that it opened itself: with the processor, or at once if creating the processor fails. */
 async function openProcessor(
   options: CreateProcessorOptions,
-  engineOptions: EngineOptions | undefined,
+  ofEngine: EngineOptions | undefined,
 ): Promise<VoiceprintsProcessor> {
-  const engine = options.engine ?? (await openEngine(engineOptions));
+  const engine = options.engine ?? (await openEngine(ofEngine));
   const store = options.store ?? createMemoryStore();
   const closeOwn = async () => {
     if (!options.store) await store.close();
@@ -105,9 +151,11 @@ export interface OpenOptions extends CreateProcessorOptions {
  * or a store of your own afterwards. To work on a box, use `connectVoiceprints` of `vivavoce/client`.
  */
 export async function openVoiceprints(options: OpenOptions = {}): Promise<Voiceprints> {
-  const { engineOptions, scope = "default", configset = defaultConfigurationSetId, ...rest } = options;
+  checkOptions(options, openOptions);
+  const { engineOptions: ofEngine, scope = "default", configset = defaultConfigurationSetId, ...rest } = options;
+  if (ofEngine !== undefined) checkOptions(ofEngine, engineOptions, "engineOptions");
   if (!configurationSets(options.configurationSets).has(configset))
     throw new ConfigurationError(`unknown configuration set "${configset}"`);
-  const processor = await openProcessor(rest, engineOptions);
+  const processor = await openProcessor(rest, ofEngine);
   return new Voiceprints(processor, { scope, configset }, localAccess(processor));
 }

@@ -193,8 +193,11 @@ export class Scoring {
       throw new EngineError("OTHER_REVISION", "the template was made by another network; retrain or enroll again");
   }
 
-  threshold(rate: number, { ratios, impostors }: Pick<Score, "ratios" | "impostors">): number {
+  threshold(rate: number, score: Pick<Score, "ratios" | "impostors">): number {
     if (!(rate > 0 && rate < 1)) throw badArgument(`the false-accept rate must be above 0 and below 1, got ${rate}`);
+    if (!score?.ratios || !score.impostors)
+      throw badArgument(`threshold needs a result of engine.score as its second argument, got ${typeof score}`);
+    const { ratios, impostors } = score;
     const cosine = this.#kernels.run.impostorCosine(rate, impostors.center, impostors.spread);
     return ratios.unlike + cosine * (ratios.identical - ratios.unlike);
   }

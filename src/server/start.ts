@@ -68,6 +68,8 @@ export interface BoxParts {
 
 /** Opens store and engine, and serves the contract from them. */
 export async function startBox(config: ServerConfig, parts: BoxParts = {}): Promise<Box> {
+  if (!config?.limits || !config.log || !config.auth)
+    throw new ConfigError("startBox needs a complete configuration: startBox(loadConfig({ flags: { port: 8080 } }))");
   const log = parts.log ?? jsonLog(config.log.level);
   const opened: (() => Promise<unknown> | unknown)[] = [];
   const closeAll = async () => {

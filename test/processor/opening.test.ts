@@ -1,4 +1,4 @@
-/** If a processor cannot be created, what was opened for it is closed again. */
+/** Options of a processor, and that what was opened for it is closed again if it cannot be created. */
 import { beforeEach, expect, test, vi } from "vitest";
 import { createVoiceprintsProcessor, openVoiceprints } from "../../src/index.js";
 import { fixtureEngine } from "./fixture-engine.js";
@@ -30,6 +30,25 @@ test.each(unfit)("leaves no engine open after %j", async (options) => {
   await expect(createVoiceprintsProcessor(options)).rejects.toThrow(/minNetAudioForVerfy|audioSeconds/);
   await expect(openVoiceprints(options)).rejects.toThrow(/minNetAudioForVerfy|audioSeconds/);
   expect(open.engines).toBe(0);
+});
+
+test.each([
+  [null, "options must be an object, got null"],
+  ["mine.vvm", "options must be an object, got string"],
+  [{ stor: {} }, "unknown option stor (did you mean store?)"],
+  [{ model: "mine.vvm" }, "unknown option model (did you mean engineOptions.model?)"],
+  [{ engineOptions: { modle: "mine.vvm" } }, "unknown option engineOptions.modle (did you mean model?)"],
+  [{ engineOptions: null }, "engineOptions must be an object, got null"],
+])("a caller without a type checker is told what is wrong with %j", async (options, message) => {
+  await expect(openVoiceprints(options as never)).rejects.toThrow(message);
+  expect(open.engines).toBe(0);
+});
+
+test("createVoiceprintsProcessor names an unknown option too", async () => {
+  const options = { configurationSet: {} } as never;
+  await expect(createVoiceprintsProcessor(options)).rejects.toThrow(
+    "unknown option configurationSet (did you mean configurationSets?)",
+  );
 });
 
 test("a working processor stays open until it is closed", async () => {

@@ -250,10 +250,15 @@ describe("thresholds", () => {
     );
   });
 
-  test("invalid rates are refused", () => {
+  test("invalid rates, and a rate without a score, are refused", () => {
     const plain = { ratios: { unlike: -6, identical: 14 }, impostors: { center: 0.2, spread: 0.17 } };
     for (const none of [0, -1, 1, 1.5, Number.NaN]) {
       expect(() => scoring().threshold(none, plain)).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }));
+    }
+    for (const none of [undefined, 3, {}]) {
+      expect(() => scoring().threshold(0.01, none as never)).toThrow(
+        expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringContaining("engine.score") }),
+      );
     }
   });
 

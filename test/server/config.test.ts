@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { configSchema, ENVIRONMENT, loadConfig } from "../../src/server/config.js";
+import { ConfigError, configSchema, ENVIRONMENT, loadConfig } from "../../src/server/config.js";
+import { startBox } from "../../src/server/start.js";
 
 let folder: string;
 beforeEach(() => {
@@ -162,4 +163,10 @@ describe("an invalid setting is refused before anything is opened, with its name
       expect(() => loadConfig({ env: {}, flags: { host, "auth.required": false } })).toThrow(/loopback/);
     }
   });
+});
+
+it.each([null, undefined, {}, { port: 8080 }])("startBox(%j) says where a configuration comes from", async (given) => {
+  const started = startBox(given as never);
+  await expect(started).rejects.toThrow(ConfigError);
+  await expect(started).rejects.toThrow("startBox needs a complete configuration: startBox(loadConfig(");
 });
