@@ -3,8 +3,8 @@ import { randomUUID, timingSafeEqual } from "node:crypto";
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import type { IncomingMessage } from "node:http";
 import net, { type AddressInfo } from "node:net";
-import type { WebSocket } from "ws";
 import { StatusCode, StatusError } from "../contract/index.js";
+import type { OpenSocket } from "../server/websocket/open-socket.js";
 import { Announcements } from "./announcements.js";
 import { AsteriskWebSocketSession } from "./asterisk-websocket/asterisk-websocket.js";
 import { AudioForkSession } from "./audio-fork/audio-fork.js";
@@ -33,7 +33,7 @@ export interface SwitchboardParts {
 export interface SocketEntry {
   readonly path: string;
   /** Throws a `StatusError` if the peer is not admitted. */
-  open(request: IncomingMessage): (socket: WebSocket) => void;
+  open(request: IncomingMessage): (socket: OpenSocket) => void;
   readonly protocols: readonly string[];
 }
 
@@ -115,7 +115,7 @@ export class Switchboard {
             close: (isBusy) => socket.close(isBusy ? 1013 : 1000),
             flow: socket,
           });
-          socket.on("message", (data: Buffer, isBinary) =>
+          socket.on("message", (data, isBinary) =>
             call.receive(isBinary ? new Uint8Array(data) : data.toString("utf8")),
           );
           socket.on("close", () => call.hangUp());

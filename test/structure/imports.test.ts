@@ -21,7 +21,7 @@ const allowed: Record<string, readonly string[]> = {
   processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port"],
   token: ["contract", "store/port", "engagement", "./languages"],
   engagement: ["contract", "store/port", "token"],
-  telephony: ["contract", "server/live-messages"],
+  telephony: ["contract", "server/live-messages", "server/websocket/open-socket"],
   client: ["contract", "token/cache", "voiceprint/configuration-set", "./voiceprints"],
 };
 

@@ -3,7 +3,6 @@
  * audio. The token is in the header or, from a browser, in a second subprotocol `bearer.TOKEN`.
  */
 import { create, type DescMethod, toJson } from "@bufbuild/protobuf";
-import type { WebSocket } from "ws";
 import {
   type ListenRequest,
   ListenRequestSchema,
@@ -18,6 +17,7 @@ import { messageFromJson } from "../http/message-json.js";
 import { LiveMessages } from "../live-messages.js";
 import { boundJson } from "../message-values.js";
 import { badRequest } from "../refusal.js";
+import type { OpenSocket } from "./open-socket.js";
 import type { SocketRoute } from "./sockets.js";
 
 export const LIVE_PATH = "/v1/live";
@@ -48,12 +48,12 @@ function bearerOf(offered: string | undefined): string | undefined {
 }
 
 async function converse(
-  socket: WebSocket,
+  socket: OpenSocket,
   listen: (messages: AsyncIterable<ListenRequest>) => ReturnType<Dispatcher["live"]>,
   ended: AbortController,
 ): Promise<void> {
   const messages = new LiveMessages(WAITING_MESSAGES, socket);
-  socket.on("message", (data: Buffer, isBinary) => {
+  socket.on("message", (data, isBinary) => {
     try {
       if (isBinary) messages.audio(data);
       else messages.push(jsonMessage(data));

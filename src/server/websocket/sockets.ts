@@ -9,6 +9,7 @@ import { errorAnswer, requestIdOf } from "../http/transcoder.js";
 import type { UpgradeHandler } from "../listen.js";
 import type { Log } from "../log.js";
 import { Refusal } from "../refusal.js";
+import type { OpenSocket } from "./open-socket.js";
 
 export interface SocketRequest {
   readonly path: string;
@@ -19,7 +20,7 @@ export interface SocketRequest {
 
 export interface SocketRoute {
   /** Throws a `StatusError` if the peer is not admitted, else returns the handler for the open socket. */
-  open(request: SocketRequest): Promise<(socket: WebSocket) => void>;
+  open(request: SocketRequest): Promise<(socket: OpenSocket) => void>;
   /** Chooses one of the offered subprotocols. */
   readonly protocol?: (offered: ReadonlySet<string>) => string | false;
 }
