@@ -115,7 +115,7 @@ class Stream {
   until: i64;
   windowFirst: i64;
   windowLast: i64;
-  // then the parts below
+  // In memory, the parts of the stream follow; see below.
 }
 
 // @ts-ignore: decorator

@@ -19,7 +19,7 @@ const ENOUGH_SPEECH: i64 = 20;
 /** The powers of pauses are counted in steps of half a decibel from -110 dB up. */
 const STEPS: i32 = 224;
 const LOWEST_DB: f32 = -110;
-/** Pauses this far above the median are taken for something else: missed speech, a door. */
+/** Pauses this far above the median are not counted as noise: they may be missed speech, or a door. */
 const OUTLIER_STEPS: i32 = 12;
 const BEST_DB: f64 = 60;
 const WORST_DB: f64 = -20;

@@ -33,7 +33,7 @@ export function prepare(s: State, frames: i32): void {
   }
 }
 
-// Added to a deviation, so that a constant bin stays small.
+// Added to each standard deviation, so that a bin that hardly changes is not divided by almost zero.
 const LEAST_DEVIATION: f32 = 1e-5;
 
 /** Features without mean, [frames][BINS], each bin divided by its deviation (frames - 1 in the denominator). */

@@ -163,7 +163,7 @@ function recordingOfData(source: ByteSource, format: Format, data: Chunk, claims
   if (bytesPerFrame !== encoding.bytesPerSample * channels) {
     throw new AudioError(
       "BAD_HEADER",
-      `the header says ${bytesPerFrame} bytes per frame, but ${channels} samples take ${encoding.bytesPerSample * channels}`,
+      `the header says ${bytesPerFrame} bytes per frame, but ${channels} channel(s) of ${encoding.bytesPerSample} bytes each take ${encoding.bytesPerSample * channels}`,
     );
   }
   return recordingOfBytes(source, { ...layout, bytesPerFrame }, encoding);

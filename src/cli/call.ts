@@ -60,7 +60,7 @@ async function call(options: Options): Promise<void> {
   const recording = recordingIn(options.wav);
   if (recording.rateHz !== RATE_HZ)
     throw new CommandError(
-      `${options.wav} must have ${RATE_HZ} Hz, got ${recording.rateHz} Hz`,
+      `${options.wav} must be sampled at ${RATE_HZ} Hz, got ${recording.rateHz} Hz`,
       `convert it: ffmpeg -i ${options.wav} -ar ${RATE_HZ} call.wav`,
     );
   const { line, from } = options;

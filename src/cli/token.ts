@@ -261,12 +261,12 @@ function applicationCommands(token: Command): void {
     },
   )
     .option("--oauth-scope <scope>", "allow only this scope (repeat for more)", several)
-    .option("--oauth-server-url <url>", "token endpoint")
-    .option("--asr <host:port>", "recognition service")
-    .option("--nlu <host:port>", "interpretation service")
-    .option("--tts <host:port>", "synthesis service")
-    .option("--dlg <host:port>", "dialog service")
-    .option("--bio <host:port>", "voiceprint service");
+    .option("--oauth-server-url <url>", "address of the token endpoint")
+    .option("--asr <host:port>", "address of the recognition service")
+    .option("--nlu <host:port>", "address of the interpretation service")
+    .option("--tts <host:port>", "address of the synthesis service")
+    .option("--dlg <host:port>", "address of the dialog service")
+    .option("--bio <host:port>", "address of the voiceprint service");
 }
 
 function clientCommands(token: Command): void {
@@ -475,7 +475,7 @@ function agentCommands(token: Command): void {
     },
   )
     .addOption(new Option("--state <state>", "current state of the agent").choices(AGENT_STATES))
-    .option("--group <id>", "agent group (repeat for more)", several);
+    .option("--group <id>", "group that the agent belongs to (repeat for more)", several);
   subcommand(
     agent,
     "remove <site> <business-unit> <agent>",

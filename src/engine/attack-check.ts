@@ -11,7 +11,7 @@ import { Turns, type TurnWork } from "./turns.js";
 
 /** Seconds of speech at which the reliability reaches one half. */
 const halfKnownSeconds = 2;
-/** Share of attacks that are a single stretch within genuine speech. */
+/** The assumed share of attacks in which only one stretch of otherwise genuine speech is fake. */
 const shareOfStretches = 0.1;
 /** Audio is processed in pieces of at least this many seconds, because the stream's state travels to a thread with each piece. */
 const leastPieceSeconds = 1;

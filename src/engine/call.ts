@@ -31,7 +31,7 @@ export async function inCall<T>(
   }
 }
 
-/** A signal that aborts with `signal` or at the timeout. Created only if needed: a thousand live calls ask two thousand times a second. */
+/** A signal that aborts with `signal` or at the timeout. Created only if needed, because a thousand live calls call the engine two thousand times a second. */
 function endingAfter(timeoutMs: number | undefined, signal: AbortSignal | undefined) {
   const controller = new AbortController();
   const onAbort = () => controller.abort(signal?.reason);

@@ -51,7 +51,7 @@ export interface TdnnNetwork {
   /** Channels of each line. */
   readonly lines: readonly number[];
   readonly layers: readonly TdnnLayer[];
-  /** Divide every bin of the features by its deviation over the window. */
+  /** Whether every bin of the features is divided by its standard deviation over the window. */
   readonly standardized: boolean;
 }
 

@@ -40,7 +40,7 @@ export function mapOf(graph: OnnxGraph, users: Users, last: OnnxNode | undefined
   const [outputs, columns] = weight.shape as [number, number];
   if (columns !== inputs || outputs > mostDimensions)
     throw new ImportRefusal(
-      `the network's last map is ${columns} to ${outputs}; the kernels compute ${inputs} to at most ${mostDimensions}`,
+      `the network's last layer maps ${columns} values to ${outputs}; the kernels can map ${inputs} to at most ${mostDimensions}`,
     );
   const [data, bias] = [Float64Array.from(weight.data), Float64Array.from(level)];
   const maker = (name: string): OnnxNode | undefined => {

@@ -155,7 +155,7 @@ function mapOf({ nodes, constants, output }: OnnxGraph): Layer {
   const [rows, columns] = turned ? weight.shape : [...weight.shape].reverse();
   if (rows !== dimensions || columns !== inputs)
     throw new ImportRefusal(
-      `the network's last map is ${columns} to ${rows}; the kernels compute ${inputs} to ${dimensions}`,
+      `the network's last layer maps ${columns} values to ${rows}; the kernels can map ${inputs} to ${dimensions}`,
     );
   const own = node.type === "Gemm" ? constants.get(node.inputs[2] ?? "") : undefined;
   if (own) for (let i = 0; i < dimensions; i++) bias[i]! += own.data[i]!;

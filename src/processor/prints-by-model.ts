@@ -14,7 +14,7 @@ export interface PrintsOfModel {
   readonly isScored: boolean;
 }
 
-/** The model of new prints first. */
+/** How many prints each model made; the model for new prints comes first. */
 export async function printsByModel({ models, galleries }: Dependencies, scopeId: Id): Promise<PrintsOfModel[]> {
   const { model } = models.of(scopeId);
   const persons = await galleries.search(scopeId, "person", (loaded) => loaded.counts());

@@ -429,8 +429,8 @@ const unforeseen = (error: unknown) =>
   new Refusal(StatusCode.INTERNAL_ERROR, "internal error; search the log for the request id", { cause: error });
 
 /**
- * Errors of the RPC framework itself. Nearly all are about what the caller sent, whatever their code; but a response
- * that cannot be serialized is our fault.
+ * Errors of the RPC framework itself. Nearly all of them, whatever their code, are about what the caller sent. A
+ * response that cannot be serialized is our own fault.
  */
 function fromConnectError(error: ConnectError): StatusError {
   if (error.code === Code.Internal && /^(serialize|internal error)/.test(error.rawMessage)) return unforeseen(error);

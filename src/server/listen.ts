@@ -131,7 +131,7 @@ class Connections {
       clearTimeout(silent);
       this.#sessions.delete(session);
     });
-    // A callback of `setTimeout` would be called once only.
+    // A callback that is passed to `setTimeout` would be called only once.
     session.setTimeout(idleSeconds * 1000);
     session.on("timeout", () => {
       if (isGivenUp(streams)) session.destroy();

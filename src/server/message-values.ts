@@ -7,7 +7,7 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import { BinaryReader, configureTextEncoding, getTextEncoding, WireType } from "@bufbuild/protobuf/wire";
 import { badRequest, Refusal } from "./refusal.js";
 
-// The decoder's own check encodes each text of a message once more, in the time of reading it.
+// The decoder's own check encodes every text of a message again, which takes as long as reading the message.
 configureTextEncoding({ ...getTextEncoding(), checkUtf8: (text) => toUSVString(text) === text });
 
 /** The longest list of the contract, 10,000 ids, has 20,000 in both encodings. */

@@ -57,7 +57,7 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
     if (credential.kind !== "user")
       throw new OAuthError(
         "unauthorized_client",
-        "this credential is for client credentials, not for authorization code",
+        "this credential is for the grant client_credentials, not for authorization_code",
       );
     return redeem(c, form, client.clientId, address);
   };

@@ -325,7 +325,11 @@ export function createVerifier(options: VerifierOptions): Verifier {
       const match = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i.exec(header);
       if (!match) {
         if (/^bearer\b/i.test(header))
-          throw bearerError("invalid_request", "the Authorization header is malformed", { realm });
+          throw bearerError(
+            "invalid_request",
+            "the token in the Authorization header has characters that are not allowed",
+            { realm },
+          );
         throw missingToken(realm, scope);
       }
       return verify(match[1] as string, scope);

@@ -1,8 +1,8 @@
 /**
  * Adaptation: a print keeps the voices of later sessions beside the enrolled voice, and is compared as their mean. The
  * enrolled voice has at least as much weight as all sessions together, and alone decides whether a session may join. So a
- * print cannot drift away from it. An impostor who gets in once has a small share and no influence on who joins next, and
- * is left out once two sessions of the person disagree with theirs.
+ * print cannot drift away from it. The voice of an impostor who was accepted once has a small weight and does not influence
+ * which sessions join next. It is left out as soon as two sessions of the real person disagree with it.
  */
 
 /** One voice: the same fields as the engine's `Voice`. */
@@ -27,9 +27,9 @@ export interface GrownPrint {
 }
 
 /**
- * The sessions after `joining` is added: one session keeps its voice with the most speech; beyond `most` sessions, the
- * oldest is dropped. Dropping the older of the two most similar instead is not more accurate, and could keep a wrong voice
- * forever.
+ * The sessions after `joining` is added. A session that joins twice keeps the voice with more speech. If there are more than
+ * `most` sessions, the oldest is dropped. To drop the older of the two most similar ones instead is not more accurate, and a
+ * wrong voice could stay forever.
  */
 export function withSession(
   sessions: readonly SessionMember[],

@@ -19,7 +19,7 @@ export interface RiskFigures {
 const logistic = (x: number) => 1 / (1 + Math.exp(-x));
 
 /**
- * The probability that the caller is a risk: not the person, or the fraudster. The prior odds follow from the operating
+ * The probability that the caller is a risk: is not the claimed person, or is the fraudster. The prior odds follow from the operating
  * point (a threshold is the log odds at which both answers cost the same), so a risk of 500 of 1000 is exactly at the
  * threshold.
  */
@@ -32,8 +32,8 @@ export function riskOf(kind: PrintKind | "attack", evidence: JudgedEvidence): Ri
 }
 
 /**
- * Even much speech can leave it open whether it is an attack. Audio that sounds neither synthetic nor alive gets no more
- * reliability than a coin toss, however long it is.
+ * Even a lot of speech may not show whether it is an attack. Audio that sounds neither clearly synthetic nor clearly live
+ * gets at most half the reliability, however long it is.
  */
 const attackReliability = (evidence: JudgedEvidence): number =>
   judgeAttack(evidence) === "near" ? evidence.reliability / 2 : evidence.reliability;

@@ -76,7 +76,7 @@ describe("a network that cannot be imported is refused with a reason", () => {
     graph.output(graph.node("Relu", [x]), [1, 0, 80]);
     await expect(importNetwork(graph.encode(), nothing())).rejects.toThrow("this network is not supported");
     await expect(importNetwork(publishedResnet34(tensors, "MatMul"), nothing())).rejects.toThrow(
-      "the network's last map is",
+      "the network's last layer maps",
     );
   });
 

@@ -60,7 +60,7 @@ export class AsteriskWebSocketSession extends DialectSession {
   }
 
   #start(fields: Json): Received {
-    if (this.#isStarted) throw new DialectError("MEDIA_START came twice");
+    if (this.#isStarted) throw new DialectError("MEDIA_START was sent twice");
     const name = fields.format ?? this.query.format ?? "";
     const format = typeof name === "string" && Object.hasOwn(FORMATS, name) ? FORMATS[name] : undefined;
     if (!format)

@@ -35,7 +35,7 @@ export class AudioForkSession extends DialectSession {
   receive(frame: Frame): Received {
     if (typeof frame !== "string") {
       if (this.#isStarted) return events({ kind: "audio", bytes: frame });
-      // Without metadata, FreeSWITCH starts with audio.
+      // If the dialplan sets no metadata, the first frame of FreeSWITCH is audio.
       const started = this.#start({});
       return { events: [...started.events, { kind: "audio", bytes: frame }], replies: [] };
     }
