@@ -88,7 +88,7 @@ function watchOver({ signal, timeoutMs }: OperationOptions): { signal: AbortSign
   signal?.addEventListener("abort", giveUp);
   const late = () => controller.abort(new DOMException("the call took too long", "TimeoutError"));
   // The caller had no time left: the engine would refuse such a limit as a wrong argument.
-  if (timeoutMs !== undefined && !(timeoutMs > 0)) late();
+  if (timeoutMs !== undefined && timeoutMs <= 0) late();
   const timer = timeoutMs === undefined ? undefined : setTimeout(late, Math.min(timeoutMs, longestTimeoutMs));
   return {
     signal: controller.signal,
