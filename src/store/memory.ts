@@ -27,6 +27,7 @@ import {
   printOf,
   type Session,
   type Store,
+  withoutModel,
 } from "./port.js";
 
 export interface MemoryStoreOptions {
@@ -131,14 +132,15 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
           .map((id) => copy(sessions.get(id)!));
       },
       async addCheck(check, analyzed) {
-        const { sessions, checks, processed } = scope(check.scopeId);
+        const { sessions, checks, processed, profiles } = scope(check.scopeId);
         assertParent(sessions, "session", check.sessionId);
-        if (analyzed) {
+        const isAnyErased = check.matchedProfileIds?.some((id) => !profiles.has(id));
+        if (analyzed && !isAnyErased) {
           assertNew(checks, check.id);
           assertParent(sessions, "session", analyzed.sessionId);
           insert(processed, analyzed);
         }
-        insert(checks, check);
+        insert(checks, analyzed && isAnyErased ? withoutModel(check) : check);
       },
       checks: async (scopeId, sessionId) => select(scope(scopeId).checks, (check) => check.sessionId === sessionId),
       async recentChecks(scopeId, limit) {

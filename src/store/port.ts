@@ -50,6 +50,9 @@ export interface Check {
   readonly matchedProfileIds?: readonly Id[];
 }
 
+/** As it is stored if its audio model is not, because a print that it matched was erased meanwhile. */
+export const withoutModel = (check: Check): Check => ({ ...check, audioModelId: null });
+
 export interface MediaSegment {
   readonly id: Id;
   readonly scopeId: Id;
@@ -219,7 +222,10 @@ export interface Store {
     ofEngagement(scopeId: Id, engagementId: Id): Promise<Session[]>;
     /** By id in descending order: ids begin with their creation time. Fewer than `limit` means the end. */
     list(scopeId: Id, before: Id | null, limit: number): Promise<Session[]>;
-    /** In one write with the audio model of the checked audio, if that is new. */
+    /**
+     * In one write with the audio model of the checked audio, if that is new. If a matched print was erased meanwhile, the audio model is not
+     * written, and the check has none.
+     */
     addCheck(check: Check, analyzed?: ProcessedAudio): Promise<void>;
     checks(scopeId: Id, sessionId: Id): Promise<Check[]>;
     /** The newest checks of a scope, newest first: the operator's view. */

@@ -596,6 +596,38 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.owners.find(scope, "person", "alice")).toEqual(phone.owner);
       });
 
+      test("during a check that matched keeps the check, but not its audio model", async () => {
+        const scope = newScope();
+        const bob = await enrollPerson(store, scope, "bob", 99);
+        const ended = async (profileId: string, sessionId: string) => {
+          const heard = processedOf(scope, sessionId, 60, { source: "check" });
+          const matchedProfileIds = [bob.profile.id, profileId];
+          const check = checkOf(scope, sessionId, { profileId, audioModelId: heard.id, matchedProfileIds });
+          await store.sessions.addCheck(check, heard);
+          return { check, heard };
+        };
+        for (let round = 0; round < 10; round++) {
+          const { profile, session } = await enrollPerson(store, scope, `person ${round}`, round);
+          // A key that the erasure does not replace.
+          const other = await startSession(store, scope);
+          await store.processed.add(processedOf(scope, other.id, 70));
+          const [during] = await Promise.all([
+            ended(profile.id, round % 2 === 0 ? session.id : other.id),
+            store.profiles.erase(scope, profile.id),
+          ]);
+          const after = await ended(profile.id, other.id);
+          for (const { heard } of [during, after]) expect(await store.processed.get(scope, heard.id)).toBeNull();
+          const checks = await store.sessions.checks(scope, other.id);
+          expect(checks.at(-1)).toEqual({ ...after.check, audioModelId: null });
+          const { decision } = during.check;
+          expect(await store.sessions.checks(scope, during.check.sessionId)).toContainEqual(
+            expect.objectContaining({ id: during.check.id, decision }),
+          );
+        }
+        // It is erased with nobody: the other print that matched is still there.
+        expect(await store.profiles.get(scope, bob.profile.id)).toEqual(bob.profile);
+      });
+
       test("during training and enrolling leaves nothing incomplete", async () => {
         const scope = newScope();
         for (let round = 0; round < 5; round++) {

@@ -2,7 +2,7 @@
 import { untilUncontended } from "../contention.js";
 import { decodeVoice, encodeVoice } from "../encoding.js";
 import { StoreError } from "../errors.js";
-import type { Check, Id, PlainProcessed, ProcessedAudio, Store } from "../port.js";
+import { type Check, type Id, type PlainProcessed, type ProcessedAudio, type Store, withoutModel } from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
 import type { Place } from "../seal/vault.js";
 import { type DoomedKey, destroyDoomed, type IdbContext } from "./context.js";
@@ -54,7 +54,7 @@ export function createProcessed(context: IdbContext): Store["processed"] {
   };
 }
 
-/** In one write with the check that produced it, if there is one. */
+/** In one write with the check that produced it, if there is one; only the check if a print that it matched was erased meanwhile. */
 export function addProcessed(
   context: IdbContext,
   { voice, voiceClass, ...plain }: ProcessedAudio,
@@ -87,12 +87,16 @@ async function add(
   await untilUncontended(`session ${record.sessionId}`, async () => {
     const key = await sessionKey(context, kind, record.scopeId, record.sessionId);
     const sealed = await vault.seal(key, recordingPlace(kind, record), content);
-    const tx = db.transaction(check ? ["sessions", kind, "checks"] : ["sessions", kind], "readwrite");
+    const tx = db.transaction(check ? ["sessions", kind, "checks", "profiles"] : ["sessions", kind], "readwrite");
     const session = await tx.objectStore("sessions").get([record.scopeId, record.sessionId]);
     // Only with the session's current key: an erasure or an expiry may have replaced it.
     if (session?.[KEY[kind]] !== key.id) return;
-    const added: Promise<unknown>[] = [tx.objectStore(kind).add(stored(sealed) as StoredMedia & StoredProcessed)];
-    if (check) added.push(tx.objectStore("checks").add(check));
+    let isAnyErased = false;
+    for (const id of check?.matchedProfileIds ?? [])
+      isAnyErased ||= !(await tx.objectStore("profiles").getKey([record.scopeId, id]));
+    const added: Promise<unknown>[] = [];
+    if (!isAnyErased) added.push(tx.objectStore(kind).add(stored(sealed) as StoredMedia & StoredProcessed));
+    if (check) added.push(tx.objectStore("checks").add(isAnyErased ? withoutModel(check) : check));
     await inStoreWords(record.id, Promise.all([...added, tx.done]));
     return true;
   });

@@ -53,7 +53,12 @@ export function createMedia(context: SqlContext): Store["media"] {
 export function createProcessed(context: SqlContext): Store["processed"] {
   return {
     async add(processed) {
-      await addAudioModel(context, processed, (insert, values) => context.database.query(insert, values));
+      await addAudioModel(context, processed, (session, values) =>
+        context.database.query(
+          `${insertAudioModel(`(SELECT scope, id AS session ${session}) open`)} RETURNING 1`,
+          values,
+        ),
+      );
     },
     async get(scopeId, id) {
       const found = await get<PlainProcessed>(context, AUDIO_MODELS, scopeId, id);
@@ -64,23 +69,31 @@ export function createProcessed(context: SqlContext): Store["processed"] {
   };
 }
 
-/** `write` runs the statement, alone or with other statements of the same write: $1 to $7 are used. */
+/**
+ * `write` runs `insertAudioModel`, alone or with other statements of the same write, from the session's row. `session` finds that row, or none if
+ * the session's key has changed. Both together use $1 to $7.
+ */
 export async function addAudioModel(
   context: SqlContext,
   processed: ProcessedAudio,
-  write: (insert: string, values: readonly unknown[]) => Promise<readonly unknown[]>,
+  write: (session: string, values: readonly unknown[]) => Promise<readonly unknown[]>,
 ): Promise<void> {
   const { plain, sealed: voice } = splitProcessed(processed);
   const media = escapeText(processed.mediaSegmentId);
   await underSessionKey(context, AUDIO_MODELS, processed, encodeVoice(voice), (sealed, keyId) =>
-    write(
-      `INSERT INTO vivavoce.audio_models (scope, id, session, media, data, voice)
-       SELECT scope, $2, id, $4, $5, $6 FROM vivavoce.sessions
-       WHERE scope = $1 AND id = $3 AND model_key = $7 ${heldAgainstOthers(context)} RETURNING scope, session`,
-      [...recordKey(processed), media, JSON.stringify(plain), sealed, keyId],
-    ),
+    write(`FROM vivavoce.sessions WHERE scope = $1 AND id = $3 AND model_key = $7 ${heldAgainstOthers(context)}`, [
+      ...recordKey(processed),
+      media,
+      JSON.stringify(plain),
+      sealed,
+      keyId,
+    ]),
   );
 }
+
+export const insertAudioModel = (from: string): string =>
+  `INSERT INTO vivavoce.audio_models (scope, id, session, media, data, voice)
+   SELECT scope, $2, session, $4, $5, $6 FROM ${from}`;
 
 /** The session's key must not change before the insert is visible. No lock is needed if no other process has the database open. */
 const heldAgainstOthers = ({ database }: SqlContext): string => (database.exclusive ? "" : "FOR SHARE");

@@ -1,9 +1,9 @@
 /** Engagements, sessions and their checks. */
 import { StoreError } from "../errors.js";
-import type { Engagement, Session, Store } from "../port.js";
+import { type Engagement, type Session, type Store, withoutModel } from "../port.js";
 import { inStoreWords, records, type SqlContext } from "./context.js";
 import type { Database } from "./database.js";
-import { addAudioModel } from "./recordings.js";
+import { addAudioModel, insertAudioModel } from "./recordings.js";
 import { escapeText, keyOf, rowKey } from "./text.js";
 
 export function createEngagements({ database }: SqlContext): Store["engagements"] {
@@ -62,14 +62,20 @@ export function createSessions(context: SqlContext): Store["sessions"] {
       const { scopeId, id, sessionId, at } = check;
       const [key, data] = [escapeText(id), JSON.stringify(check)];
       const { audioModelId, matchedProfileIds = [] } = check;
-      const matches = [escapeText(audioModelId ?? ""), audioModelId ? matchedProfileIds.map(escapeText) : []];
+      const matches = [escapeText(audioModelId ?? ""), [...new Set(matchedProfileIds)].map(escapeText)];
       if (analyzed) {
-        await addAudioModel(context, analyzed, (insert, values) =>
+        // Prints first, then the session: the order in which an erasure locks them.
+        await addAudioModel(context, analyzed, (session, values) =>
           database.query(
-            `WITH model AS (${insert}), matched AS (${insertMatches("model", 11)})
-             INSERT INTO vivavoce.checks (scope, id, session, at, data) SELECT scope, $8, session, $9, $10 FROM model
-             RETURNING 1`,
-            [...values, key, at, data, ...matches],
+            `WITH prints AS (${matchedPrints(context, 12)}),
+               open AS (
+                 SELECT scope, id AS session, (SELECT count(*) = cardinality($12::text[]) FROM prints) AS complete ${session}
+               ),
+               model AS (${insertAudioModel("open WHERE complete")} RETURNING scope),
+               matched AS (${insertMatches("model", 11)})
+             INSERT INTO vivavoce.checks (scope, id, session, at, data)
+             SELECT scope, $8, session, $9, CASE WHEN complete THEN $10 ELSE $13 END FROM open RETURNING 1`,
+            [...values, key, at, data, ...matches, JSON.stringify(withoutModel(check))],
           ),
         );
         return;
@@ -78,7 +84,7 @@ export function createSessions(context: SqlContext): Store["sessions"] {
         id,
         database.query(
           `WITH open AS (SELECT scope, id AS session FROM vivavoce.sessions WHERE scope = $1 AND id = $3),
-             matched AS (${insertMatches("open", 6)})
+             prints AS (${matchedPrints(context, 7)}), matched AS (${insertMatches("open", 6)})
            INSERT INTO vivavoce.checks (scope, id, session, at, data)
            SELECT scope, $2, session, $4, $5 FROM open RETURNING 1`,
           [keyOf(scopeId), key, escapeText(sessionId), at, data, ...matches],
@@ -100,10 +106,19 @@ export function createSessions(context: SqlContext): Store["sessions"] {
   };
 }
 
-/** `from` provides the scope; the audio model and its matched prints are the parameters from `first` on. */
-const insertMatches = (from: string, first: number): string =>
+/**
+ * Those that are not erased, and cannot be until the check is written. No lock is needed if no other process has the database open. One lookup
+ * for each: for a list, the planner may read all profiles of the scope.
+ */
+const matchedPrints = ({ database }: SqlContext, parameter: number): string =>
+  `SELECT p.id FROM unnest($${parameter}::text[]) AS m (id), LATERAL (
+     SELECT id FROM vivavoce.profiles WHERE scope = $1 AND id = m.id LIMIT 1 ${database.exclusive ? "" : "FOR KEY SHARE"}
+   ) p`;
+
+/** `from` provides the scope; the parameter is the audio model. Without one there is nothing to erase with the prints. */
+const insertMatches = (from: string, audioModel: number): string =>
   `INSERT INTO vivavoce.matches (scope, profile, audio_model)
-   SELECT scope, unnest($${first + 1}::text[]), $${first} FROM ${from} ON CONFLICT DO NOTHING`;
+   SELECT scope, prints.id, $${audioModel} FROM ${from}, prints WHERE $${audioModel} <> '' ON CONFLICT DO NOTHING`;
 
 async function stop(
   database: Database,
