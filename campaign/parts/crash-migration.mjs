@@ -26,6 +26,7 @@ const MASTER_KEY = new Uint8Array(32).fill(7);
 
 /** Undoes the migrations, the newest first, up to the tables of the first version. */
 const UNDONE = [
+  `ALTER TABLE vivavoce.audio_models DROP COLUMN part_of; ALTER TABLE vivavoce.segments DROP COLUMN part_of`,
   `ALTER TABLE vivavoce.jobs DROP COLUMN created_at`,
   `ALTER TABLE vivavoce.profiles DROP COLUMN name; ALTER TABLE vivavoce.scopes DROP COLUMN names_check`,
   `ALTER TABLE vivavoce.profiles DROP COLUMN consent`,

@@ -74,7 +74,7 @@ export const analysisOf = ({ measures, voice, voiceClass, speakers, revision }: 
 /** Creates the audio model to store for processed audio. */
 export function newProcessedAudio(
   deps: Dependencies,
-  media: Pick<MediaSegment, "id" | "scopeId" | "channels" | "rateHz">,
+  media: Pick<MediaSegment, "id" | "scopeId" | "partOf" | "channels" | "rateHz">,
   sessionId: string,
   channel: number | null,
   set: ConfigurationSet,
@@ -87,6 +87,7 @@ export function newProcessedAudio(
     scopeId: media.scopeId,
     sessionId,
     mediaSegmentId: media.id,
+    ...(media.partOf !== null && { partOf: media.partOf }),
     channel,
     mediaChannels: media.channels,
     mediaRateHz: media.rateHz,

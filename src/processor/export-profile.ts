@@ -28,7 +28,7 @@ export interface ExportedProfile {
   readonly segments: readonly ExportedSegment[];
 }
 
-export interface ExportedSegment extends Omit<ProcessedAudio, "id" | "scopeId" | "createdAt" | "voice"> {
+export interface ExportedSegment extends Omit<ProcessedAudio, "id" | "scopeId" | "partOf" | "createdAt" | "voice"> {
   readonly processedAudioId: Id;
   readonly createdAt: string;
   readonly addedAt: string;
@@ -79,7 +79,7 @@ export async function exportProfile(deps: Dependencies, scopeId: Id, profileId: 
     createdAt: new Date(profile.createdAt).toISOString(),
     ...(consent && { consent: { ...consent, at: new Date(consent.at).toISOString() } }),
     template: template && exportedTemplate(template),
-    segments: segments.map(({ processed: { id, scopeId: _, createdAt, voice, ...kept }, addedAt }) => ({
+    segments: segments.map(({ processed: { id, scopeId: _, partOf: __, createdAt, voice, ...kept }, addedAt }) => ({
       processedAudioId: id,
       ...kept,
       createdAt: new Date(createdAt).toISOString(),

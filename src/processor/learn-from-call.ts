@@ -65,7 +65,7 @@ const liveAudioModel = (
 ) =>
   newProcessedAudio(
     deps,
-    { id: deps.ids.next(), scopeId, channels: audio.mediaChannels, rateHz: audio.mediaRateHz },
+    { id: deps.ids.next(), scopeId, partOf: null, channels: audio.mediaChannels, rateHz: audio.mediaRateHz },
     session.id,
     audio.channel,
     set,

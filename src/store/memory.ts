@@ -492,18 +492,20 @@ function eraseRecordings(here: Scope, profileId: Id): void {
   for (const [owner, segments] of here.segments) {
     if (owner !== profileId) for (const { processed } of segments) enrolledElsewhere.add(processed.id);
   }
-  const rootOf = (mediaId: Id) => here.media.get(mediaId)?.partOf ?? mediaId;
+  const mediaRoot = (mediaId: Id) => here.media.get(mediaId)?.partOf ?? mediaId;
+  const rootOf = ({ partOf, mediaSegmentId }: ProcessedAudio) => partOf ?? mediaRoot(mediaSegmentId);
   const matched = [...here.checks.values()]
     .filter((check) => check.matchedProfileIds?.includes(profileId))
     .flatMap(({ audioModelId }) => here.processed.get(audioModelId ?? "") ?? [])
     .filter(({ id }) => !enrolledElsewhere.has(id));
   const own = [...here.segments.get(profileId)!.map(({ processed }) => processed), ...matched];
-  const roots = new Set(own.map(({ mediaSegmentId }) => rootOf(mediaSegmentId)));
+  const roots = new Set(own.map(rootOf));
   const ownIds = new Set(own.map(({ id }) => id));
-  for (const { id, mediaSegmentId } of here.processed.values()) {
-    if ((ownIds.has(id) || roots.has(rootOf(mediaSegmentId))) && !enrolledElsewhere.has(id)) here.processed.delete(id);
+  for (const model of here.processed.values()) {
+    const { id } = model;
+    if ((ownIds.has(id) || roots.has(rootOf(model))) && !enrolledElsewhere.has(id)) here.processed.delete(id);
   }
-  for (const { id } of here.media.values()) if (roots.has(rootOf(id))) here.media.delete(id);
+  for (const { id } of here.media.values()) if (roots.has(mediaRoot(id))) here.media.delete(id);
 }
 
 function findGroup({ groups }: Scope, kind: GroupKind, id: Id): Group | null {

@@ -75,6 +75,8 @@ export interface ProcessedAudio {
   readonly scopeId: Id;
   readonly sessionId: Id;
   readonly mediaSegmentId: Id;
+  /** The recording that the media segment is a part of, if it is one: remembered here, because audio expires first. */
+  readonly partOf?: Id;
   readonly channel: number | null;
   readonly mediaChannels: number;
   readonly mediaRateHz: number;

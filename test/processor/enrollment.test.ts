@@ -65,6 +65,24 @@ describe("ProcessAudio", () => {
     expect(seconds(again.audioDetails!.netAudio)).toBe(10);
   });
 
+  test("after StopSession, a person enrolled from a part is erased with all audio models of the recording", async () => {
+    const world = await openWorld();
+    const { context, processor, store } = world;
+    const input = { case: "gkMediaSegmentId", value: await world.media(take(7, 25)) } as const;
+    const whole = (await processor.processAudio({ context, input })).result!;
+    const part = (await processor.processAudio({ context, input, isForEnrollment: true })).result!;
+    const gkVoiceprintProfileId = await world.person("alice");
+    const gkProcessedAudioId = part.gkProcessedAudioId!;
+    const { result } = await processor.enroll({ context, gkVoiceprintProfileId, gkProcessedAudioId });
+    expect(result!.enrolled).toBe(true);
+    await processor.stopSession({ context });
+    const isThere = async ({ gkProcessedAudioId: id }: typeof whole) =>
+      (await store.processed.get(context.gkScopeId.value, id!.value)) !== null;
+    expect([await isThere(whole), await isThere(part)]).toEqual([true, true]);
+    await store.profiles.erase(context.gkScopeId.value, gkVoiceprintProfileId.value);
+    expect([await isThere(whole), await isThere(part)]).toEqual([false, false]);
+  });
+
   test("re-processing gives a new id; when the audio is gone it is NOT_FOUND", async () => {
     const world = await openWorld();
     const first = await world.process(take(7, 4));

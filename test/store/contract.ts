@@ -541,6 +541,51 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.profiles.create(profileOf(scope, "alice"))).not.toBeNull();
       });
 
+      test("removes all audio models of a recording whose audio has expired", async () => {
+        const scope = newScope();
+        const [{ id: call }, { id: later }] = [await startSession(store, scope), await startSession(store, scope)];
+        const whole = mediaOf(scope, call);
+        const parts = [mediaOf(scope, call, { partOf: whole.id }), mediaOf(scope, call, { partOf: whole.id })];
+        const unrelated = mediaOf(scope, call);
+        for (const media of [whole, ...parts, unrelated]) await store.media.add(media);
+        const modelOf = async ({ id, partOf }: MediaSegment, sessionId: string, seed: number) => {
+          const model = processedOf(scope, sessionId, seed, { mediaSegmentId: id, ...(partOf !== null && { partOf }) });
+          await store.processed.add(model);
+          return model;
+        };
+        const enroll = async (name: string, model: ProcessedAudio) => {
+          const profile = (await store.profiles.create(profileOf(scope, name)))!;
+          const added = await store.profiles.addSegment(scope, profile.id, 0, segmentOf(profile.id, model));
+          expect(added).toBe("added");
+          return profile;
+        };
+        const [alice, bob] = [
+          await enroll("alice", await modelOf(parts[0]!, call, 1)),
+          await enroll("bob", await modelOf(parts[0]!, call, 2)),
+        ];
+        const [whatBobEnrolled] = await store.profiles.segments(scope, bob.id);
+        const siblings = [await modelOf(whole, later, 3), await modelOf(parts[1]!, later, 4)];
+        const other = await modelOf(unrelated, later, 5);
+        await store.sessions.stop(scope, call, 2_000);
+        expect(await store.media.expire(scope, 3_000)).toBe(4);
+        const checked = await modelOf(parts[1]!, later, 6);
+        const check = checkOf(scope, later, { audioModelId: checked.id, matchedProfileIds: [alice.id] });
+        await store.sessions.addCheck(check);
+        expect(await store.processed.get(scope, siblings[1]!.id)).toEqual(siblings[1]);
+        expect(await store.profiles.erase(scope, alice.id)).toBe(true);
+        for (const { id } of [...siblings, checked]) expect(await store.processed.get(scope, id)).toBeNull();
+        // Another voice stays, and another recording.
+        for (const model of [whatBobEnrolled!.processed, other])
+          expect(await store.processed.get(scope, model.id)).toEqual(model);
+
+        // Also when the audio model that was enrolled has expired.
+        expect(await store.processed.expire(scope, 3_000)).toBe(1);
+        const again = await modelOf(whole, later, 7);
+        expect(await store.profiles.erase(scope, bob.id)).toBe(true);
+        expect(await store.processed.get(scope, again.id)).toBeNull();
+        expect(await store.processed.get(scope, other.id)).toEqual(other);
+      });
+
       test("removes the recordings of checks that it matched, and no others", async () => {
         const scope = newScope();
         const alice = await enrollPerson(store, scope, "alice", 1);

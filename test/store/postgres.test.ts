@@ -10,7 +10,16 @@ import { openPostgresShelf } from "../../src/store/seal/shelf-postgres.js";
 import { openPostgresDatabase } from "../../src/store/sql/database-pg.js";
 import { startEnrolling } from "./child-process.js";
 import { describeStoreContract } from "./contract.js";
-import { enrollPerson, newId, profileOf, templateOf } from "./fixtures.js";
+import {
+  enrollPerson,
+  mediaOf,
+  newId,
+  processedOf,
+  profileOf,
+  segmentOf,
+  startSession,
+  templateOf,
+} from "./fixtures.js";
 import { type PostgresServer, startPostgres } from "./postgres-server.js";
 
 const masterKey = new Uint8Array(32).fill(7);
@@ -321,6 +330,40 @@ describe("migrations", () => {
     await client.query("DELETE FROM vivavoce.migrations WHERE version = 999");
     await client.end();
     await (await openPostgresStore(url, { keys, masterKey })).close();
+  });
+
+  test("tell audio models and segments of an earlier version which recording they are a part of", async () => {
+    const url = await server.createDatabase();
+    const before = await openPostgresStore(url, { keys, masterKey });
+    const { id: sessionId } = await startSession(before, "scope");
+    const whole = mediaOf("scope", sessionId);
+    const part = mediaOf("scope", sessionId, { partOf: whole.id });
+    for (const media of [whole, part]) await before.media.add(media);
+    const models = [part, part, whole].map(({ id }, i) => processedOf("scope", sessionId, i, { mediaSegmentId: id }));
+    for (const model of models) await before.processed.add(model);
+    const alice = (await before.profiles.create(profileOf("scope", "alice")))!;
+    await before.profiles.addSegment("scope", alice.id, 0, segmentOf(alice.id, models[0]!));
+    await before.close();
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    for (const table of ["audio_models", "segments"])
+      await client.query(`ALTER TABLE vivavoce.${table} DROP COLUMN part_of`);
+    await client.query("DELETE FROM vivavoce.migrations WHERE version >= 10");
+    const store = await openPostgresStore(url, { keys, masterKey });
+    for (const table of ["audio_models", "segments"]) {
+      const { rows } = await client.query(`SELECT DISTINCT media, part_of FROM vivavoce.${table} ORDER BY part_of`);
+      expect(rows[0], table).toEqual({ media: part.id, part_of: whole.id });
+    }
+    await client.end();
+    // Enrolled now, from an audio model of then.
+    const bob = (await store.profiles.create(profileOf("scope", "bob")))!;
+    await store.profiles.addSegment("scope", bob.id, 0, segmentOf(bob.id, models[1]!));
+    await store.sessions.stop("scope", sessionId, 2_000);
+    expect(await store.media.expire("scope", 3_000)).toBe(2);
+    await store.profiles.erase("scope", bob.id);
+    const isThere = async ({ id }: { id: string }) => (await store.processed.get("scope", id)) !== null;
+    expect(await Promise.all(models.map(isThere))).toEqual([true, false, false]);
+    await store.close();
   });
 
   test("report a server that cannot be reached", async () => {

@@ -52,26 +52,23 @@ async function removeRows({ db }: IdbContext, scopeId: Id, id: Id): Promise<{ ke
   // profile was enrolled from.
   const enrolledElsewhere = async (modelId: Id) =>
     (await segments.index("audioModel").getAll([scopeId, modelId])).some(({ profileId }) => profileId !== id);
-  const own = (await segments.getAll(within(scopeId, id))).map(({ audioModelId, processed: { mediaSegmentId } }) => ({
-    audioModelId,
-    mediaSegmentId,
-  }));
+  const own = (await segments.getAll(within(scopeId, id))).map((segment) => segment.processed);
   for (const check of await tx.objectStore("checks").getAll()) {
     if (check.scopeId !== scopeId || !check.audioModelId || !check.matchedProfileIds?.includes(id)) continue;
     const model = await processed.get([scopeId, check.audioModelId]);
-    if (model && !(await enrolledElsewhere(model.id)))
-      own.push({ audioModelId: model.id, mediaSegmentId: model.mediaSegmentId });
+    if (model && !(await enrolledElsewhere(model.id))) own.push(model);
   }
   const roots = new Set<Id>();
-  for (const { mediaSegmentId } of own) roots.add((await media.get([scopeId, mediaSegmentId]))?.root ?? mediaSegmentId);
+  for (const { partOf, mediaSegmentId } of own)
+    roots.add(partOf ?? (await media.get([scopeId, mediaSegmentId]))?.root ?? mediaSegmentId);
   const family = new Set<Id>(own.map(({ mediaSegmentId }) => mediaSegmentId));
   for (const root of roots) {
     family.add(root);
     for (const part of await media.index("root").getAll([scopeId, root])) family.add(part.id);
   }
-  const modelIds = new Set<Id>(own.map(({ audioModelId }) => audioModelId));
-  for (const mediaId of family) {
-    for (const model of await processed.index("media").getAll([scopeId, mediaId])) modelIds.add(model.id);
+  const modelIds = new Set<Id>(own.map((model) => model.id));
+  for (const { id: modelId, partOf, mediaSegmentId } of await processed.getAll(within(scopeId))) {
+    if (family.has(mediaSegmentId) || (partOf !== undefined && roots.has(partOf))) modelIds.add(modelId);
   }
   for (const modelId of modelIds) {
     if (await enrolledElsewhere(modelId)) continue;

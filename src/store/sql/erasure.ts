@@ -55,22 +55,31 @@ export async function eraseRows(
   return doomed;
 }
 
-/** For profile $2 in scope $1: what it was enrolled from, and what it matched, except if another profile was enrolled from it. */
+/**
+ * For profile $2 in scope $1: what it was enrolled from, and what it matched, except if another profile was enrolled from it. A segment does not
+ * know its recording if its audio model is from an earlier version; the audio model was told by the migration.
+ */
 const RECORDINGS = `
   enrolled AS (
-    SELECT audio_model, media FROM vivavoce.segments WHERE scope = $1 AND profile = $2 UNION
-    SELECT a.id, a.media FROM vivavoce.matches c
+    SELECT s.audio_model, s.media, coalesce(s.part_of, a.part_of) AS part_of FROM vivavoce.segments s
+    LEFT JOIN vivavoce.audio_models a ON a.scope = s.scope AND a.id = s.audio_model
+    WHERE s.scope = $1 AND s.profile = $2 UNION
+    SELECT a.id, a.media, a.part_of FROM vivavoce.matches c
     JOIN vivavoce.audio_models a ON a.scope = c.scope AND a.id = c.audio_model
     WHERE c.scope = $1 AND c.profile = $2 AND NOT EXISTS (
       SELECT 1 FROM vivavoce.segments s WHERE s.scope = $1 AND s.audio_model = a.id AND s.profile <> $2
     )
   ), roots AS (
-    SELECT DISTINCT coalesce(m.part_of, e.media) AS id FROM enrolled e
+    SELECT DISTINCT coalesce(e.part_of, m.part_of, e.media) AS id FROM enrolled e
     LEFT JOIN vivavoce.media m ON m.scope = $1 AND m.id = e.media
   ), family AS (
     SELECT id FROM roots UNION
     SELECT media FROM enrolled UNION
     SELECT m.id FROM vivavoce.media m JOIN roots r ON m.part_of = r.id WHERE m.scope = $1
+  ), made AS (
+    SELECT a.id, a.session FROM vivavoce.audio_models a WHERE a.scope = $1 AND a.id IN (SELECT audio_model FROM enrolled) UNION
+    SELECT a.id, a.session FROM vivavoce.audio_models a WHERE a.scope = $1 AND a.media IN (SELECT id FROM family) UNION
+    SELECT a.id, a.session FROM vivavoce.audio_models a WHERE a.scope = $1 AND a.part_of IN (SELECT id FROM roots)
   )`;
 
 /**
@@ -82,8 +91,7 @@ async function eraseRecordings(tx: Queries, profile: readonly string[]): Promise
   await tx.query(
     `WITH ${RECORDINGS}
      SELECT 1 FROM vivavoce.sessions WHERE scope = $1 AND id IN (
-       SELECT a.session FROM vivavoce.audio_models a
-       WHERE a.scope = $1 AND (a.id IN (SELECT audio_model FROM enrolled) OR a.media IN (SELECT id FROM family)) UNION
+       SELECT session FROM made UNION
        SELECT m.session FROM vivavoce.media m WHERE m.scope = $1 AND m.id IN (SELECT id FROM family)
      ) ORDER BY id FOR UPDATE`,
     profile,
@@ -91,7 +99,7 @@ async function eraseRecordings(tx: Queries, profile: readonly string[]): Promise
   const rows = await tx.query<{ session: string }>(
     `WITH ${RECORDINGS}, models AS (
        DELETE FROM vivavoce.audio_models a
-       WHERE a.scope = $1 AND (a.id IN (SELECT audio_model FROM enrolled) OR a.media IN (SELECT id FROM family))
+       WHERE a.scope = $1 AND a.id IN (SELECT id FROM made)
          AND NOT EXISTS (
            SELECT 1 FROM vivavoce.segments s WHERE s.scope = $1 AND s.audio_model = a.id AND s.profile <> $2
          )

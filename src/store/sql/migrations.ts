@@ -202,6 +202,16 @@ const MIGRATIONS: readonly string[] = [
   -- Jobs that have ended are removed some time after they were created. The time of older ones counts from this migration.
   ALTER TABLE vivavoce.jobs ADD COLUMN created_at double precision DEFAULT extract(epoch FROM now()) * 1000;
   `,
+  `
+  -- The recording that the media is a part of, for when the media has expired. It is unknown for older rows whose media is gone.
+  ALTER TABLE vivavoce.audio_models ADD COLUMN part_of text COLLATE "C";
+  ALTER TABLE vivavoce.segments ADD COLUMN part_of text COLLATE "C";
+  UPDATE vivavoce.audio_models a SET part_of = m.part_of FROM vivavoce.media m
+    WHERE m.scope = a.scope AND m.id = a.media AND m.part_of IS NOT NULL;
+  UPDATE vivavoce.segments s SET part_of = m.part_of FROM vivavoce.media m
+    WHERE m.scope = s.scope AND m.id = s.media AND m.part_of IS NOT NULL;
+  CREATE INDEX ON vivavoce.audio_models (scope, part_of) WHERE part_of IS NOT NULL;
+  `,
 ];
 
 /** An arbitrary number that no other program uses: replicas that start at the same time migrate one after the other. */

@@ -21,7 +21,7 @@ import { eraseRows } from "./erasure.js";
 import { namePlace } from "./names.js";
 import { markPrintChanged } from "./print-changes.js";
 import { joinProcessed, splitProcessed } from "./recordings.js";
-import { escapeText, keyOf, rowKey, unescapeText } from "./text.js";
+import { escapeText, keyOf, rowKey, textOrNull, unescapeText } from "./text.js";
 
 interface ProfileRow extends Record<string, unknown> {
   readonly print_type: string | null;
@@ -364,6 +364,7 @@ type PlainSegment = { readonly addedAt: number; readonly processed: PlainProcess
 interface SegmentRow {
   readonly audioModel: string;
   readonly media: string;
+  readonly partOf: string | null;
   readonly data: string;
   readonly voice: Uint8Array;
 }
@@ -380,6 +381,7 @@ async function sealSegment(
   return {
     audioModel: escapeText(processed.id),
     media: escapeText(processed.mediaSegmentId),
+    partOf: textOrNull(processed.partOf),
     data: JSON.stringify({ addedAt, processed: plain } satisfies PlainSegment),
     voice: await vault.seal(key, segmentPlace(scopeId, profileId, processed.id), encodeVoice(sealed)),
   };
@@ -387,8 +389,9 @@ async function sealSegment(
 
 async function insertSegment(tx: Queries, profile: readonly string[], row: SegmentRow): Promise<void> {
   await tx.query(
-    "INSERT INTO vivavoce.segments (scope, profile, audio_model, media, data, voice) VALUES ($1, $2, $3, $4, $5, $6)",
-    [...profile, row.audioModel, row.media, row.data, row.voice],
+    `INSERT INTO vivavoce.segments (scope, profile, audio_model, media, part_of, data, voice)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    [...profile, row.audioModel, row.media, row.partOf, row.data, row.voice],
   );
 }
 

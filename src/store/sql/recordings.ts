@@ -7,7 +7,7 @@ import type { DataKey, KeyId } from "../seal/key-ring.js";
 import type { Place } from "../seal/vault.js";
 import { type DoomedKey, destroyDoomed, doom, inStoreWords, readDoomed, records, type SqlContext } from "./context.js";
 import type { Queries } from "./database.js";
-import { escapeText, keyOf, rowKey } from "./text.js";
+import { escapeText, keyOf, rowKey, textOrNull } from "./text.js";
 
 /** The two kinds of recordings differ only in their table, their key and their place. */
 export interface RecordingKind {
@@ -31,7 +31,7 @@ export function createMedia(context: SqlContext): Store["media"] {
   return {
     async add(segment) {
       const { audio, ...plain } = segment;
-      const partOf = segment.partOf === null ? null : escapeText(segment.partOf);
+      const partOf = textOrNull(segment.partOf);
       await underSessionKey(context, MEDIA, segment, audio, (sealed, keyId) =>
         context.database.query(
           `INSERT INTO vivavoce.media (scope, id, session, part_of, data, audio)
@@ -71,7 +71,7 @@ export function createProcessed(context: SqlContext): Store["processed"] {
 
 /**
  * `write` runs `insertAudioModel`, alone or with other statements of the same write, from the session's row. `session` finds that row, or none if
- * the session's key has changed. Both together use $1 to $7.
+ * the session's key has changed. Both together use $1 to $8.
  */
 export async function addAudioModel(
   context: SqlContext,
@@ -80,6 +80,7 @@ export async function addAudioModel(
 ): Promise<void> {
   const { plain, sealed: voice } = splitProcessed(processed);
   const media = escapeText(processed.mediaSegmentId);
+  const partOf = textOrNull(processed.partOf);
   await underSessionKey(context, AUDIO_MODELS, processed, encodeVoice(voice), (sealed, keyId) =>
     write(`FROM vivavoce.sessions WHERE scope = $1 AND id = $3 AND model_key = $7 ${heldAgainstOthers(context)}`, [
       ...recordKey(processed),
@@ -87,13 +88,14 @@ export async function addAudioModel(
       JSON.stringify(plain),
       sealed,
       keyId,
+      partOf,
     ]),
   );
 }
 
 export const insertAudioModel = (from: string): string =>
-  `INSERT INTO vivavoce.audio_models (scope, id, session, media, data, voice)
-   SELECT scope, $2, session, $4, $5, $6 FROM ${from}`;
+  `INSERT INTO vivavoce.audio_models (scope, id, session, media, data, voice, part_of)
+   SELECT scope, $2, session, $4, $5, $6, $8 FROM ${from}`;
 
 /** The session's key must not change before the insert is visible. No lock is needed if no other process has the database open. */
 const heldAgainstOthers = ({ database }: SqlContext): string => (database.exclusive ? "" : "FOR SHARE");

@@ -67,14 +67,14 @@ export function createSessions(context: SqlContext): Store["sessions"] {
         // Prints first, then the session: the order in which an erasure locks them.
         await addAudioModel(context, analyzed, (session, values) =>
           database.query(
-            `WITH prints AS (${matchedPrints(context, 12)}),
+            `WITH prints AS (${matchedPrints(context, 13)}),
                open AS (
-                 SELECT scope, id AS session, (SELECT count(*) = cardinality($12::text[]) FROM prints) AS complete ${session}
+                 SELECT scope, id AS session, (SELECT count(*) = cardinality($13::text[]) FROM prints) AS complete ${session}
                ),
                model AS (${insertAudioModel("open WHERE complete")} RETURNING scope),
-               matched AS (${insertMatches("model", 11)})
+               matched AS (${insertMatches("model", 12)})
              INSERT INTO vivavoce.checks (scope, id, session, at, data)
-             SELECT scope, $8, session, $9, CASE WHEN complete THEN $10 ELSE $13 END FROM open RETURNING 1`,
+             SELECT scope, $9, session, $10, CASE WHEN complete THEN $11 ELSE $14 END FROM open RETURNING 1`,
             [...values, key, at, data, ...matches, JSON.stringify(withoutModel(check))],
           ),
         );

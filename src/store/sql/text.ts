@@ -15,6 +15,8 @@ export function escapeText(text: string): string {
   return text.replace(ESCAPED, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
+export const textOrNull = (text: string | null | undefined): string | null => (text == null ? null : escapeText(text));
+
 export function unescapeText(text: string): string {
   if (!text.includes("\\")) return text;
   return text.replace(/\\u([0-9a-f]{4})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 16)));
