@@ -11,7 +11,7 @@ import { builtInConfigurationSets } from "../dist/voiceprint/configuration-set.j
 import { judge, judgedEvidence } from "../dist/voiceprint/decision.js";
 
 const overlapSeconds = 0.6;
-const mostCalls = 40;
+const maxCalls = 40;
 const callsOfOne = 3;
 const set = builtInConfigurationSets["ivr-text-dependent"];
 const targetRate = set.targetFalseAcceptRate.authentication;
@@ -76,7 +76,7 @@ function callsOf(people) {
       const agent = (i + 1 + n) % people.length;
       if (person.later[n] && agent !== i) calls.push({ caller: i, agent, files: person.later[n] });
     }
-  return calls.slice(0, mostCalls);
+  return calls.slice(0, maxCalls);
 }
 
 function audioOf(call, people) {

@@ -78,7 +78,7 @@ const engineOptions: Readonly<Record<keyof EngineOptions, true>> = {
   model: true,
   calibration: true,
   workers: true,
-  mostCalls: true,
+  maxCalls: true,
   workLimitMs: true,
   graceMs: true,
 };

@@ -11,7 +11,7 @@ import { prepare, RECORDING, requestOf } from "./world.mjs";
 
 keepHeapSmall();
 const workers = Number(process.argv[2]);
-const engine = await openEngine({ workers, mostCalls: 10_000 });
+const engine = await openEngine({ workers, maxCalls: 10_000 });
 const config = configSchema.parse({
   port: 0,
   store: "memory",

@@ -70,7 +70,7 @@ export class AttackListening implements AttackStream {
     checkRate(rateHz);
     this.#turns = new Turns(threads, options);
     const { rows, lowered } = model;
-    this.#format = { rateHz, mostSpeechSeconds: 0, windowFrames: attackWindowFrames, rows, lowered };
+    this.#format = { rateHz, maxSpeechSeconds: 0, windowFrames: attackWindowFrames, rows, lowered };
   }
 
   async push(samples: Float32Array): Promise<void> {

@@ -47,11 +47,11 @@ export class EngineStream implements VoiceStream {
     this.#options = options;
     this.#turns = new Turns(threads, options);
     if (separateVoices) {
-      const mostSpeechSeconds = Math.min(maxNetSpeechSeconds || mostSeparatedSeconds, mostSeparatedSeconds);
-      this.#format = { rateHz, mostSpeechSeconds, windowFrames: pieceFrames };
+      const maxSpeechSeconds = Math.min(maxNetSpeechSeconds || mostSeparatedSeconds, mostSeparatedSeconds);
+      this.#format = { rateHz, maxSpeechSeconds, windowFrames: pieceFrames };
       this.#voices = new SeparatedVoices(threads, model, Math.round(model.windowSeconds * 100));
     } else {
-      this.#format = { rateHz, mostSpeechSeconds: maxNetSpeechSeconds };
+      this.#format = { rateHz, maxSpeechSeconds: maxNetSpeechSeconds };
       this.#voices = new OneVoice(threads, model);
     }
   }

@@ -93,7 +93,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngi
       ? new InThread(module, threadModel)
       : await Pool.start(module, threadModel, {
           workers,
-          mostCalls: count(options.mostCalls, 64 * workers, 1, 1e6, "mostCalls"),
+          maxCalls: count(options.maxCalls, 64 * workers, 1, 1e6, "maxCalls"),
           workLimitMs: count(options.workLimitMs, 60_000, 1, 2 ** 31 - 1, "workLimitMs"),
           graceMs: count(options.graceMs, 500, 0, 2 ** 31 - 1, "graceMs"),
         });

@@ -14,7 +14,7 @@ import type { WorkerApi, WorkerSetup } from "./worker-api.js";
 export interface PoolOptions {
   readonly workers: number;
   /** Limit on calls to the engine that are running or waiting; further calls are refused. */
-  readonly mostCalls: number;
+  readonly maxCalls: number;
   /** Time limit of one piece of work (seconds of audio, one window) in a worker. */
   readonly workLimitMs: number;
   /** How long a worker may continue with abandoned work before it is replaced. */
@@ -99,8 +99,8 @@ export class Pool implements Threads {
 
   admit(): () => void {
     if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
-    const { mostCalls, workers } = this.options;
-    if (this.#calls >= mostCalls) {
+    const { maxCalls, workers } = this.options;
+    if (this.#calls >= maxCalls) {
       const retryAfterMs = Math.max(1, Math.ceil((this.#callMs * this.#calls) / workers / 2));
       throw new EngineError("QUEUE_FULL", `the queue is full: ${this.#calls} calls are running or waiting`, {
         retryAfterMs,

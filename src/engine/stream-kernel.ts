@@ -42,7 +42,7 @@ export type FrameRows = "mel" | "detail" | "hamming";
 export interface StreamFormat {
   readonly rateHz: number;
   /** 0: no limit. */
-  readonly mostSpeechSeconds: number;
+  readonly maxSpeechSeconds: number;
   /** Frames per window; by default those of the speaker network. */
   readonly windowFrames?: number;
   /** By default those of the speaker network. */
@@ -135,7 +135,7 @@ export class StreamKernel {
       this.#kernels.write(run.streamStatePtr(), state);
       return;
     }
-    const limitFrames = Math.round(format.mostSpeechSeconds * framesPerSecond);
+    const limitFrames = Math.round(format.maxSpeechSeconds * framesPerSecond);
     const windowFrames = format.windowFrames ?? this.#windowFrames;
     const rows = rowsOfKernels[format.rows ?? this.#rows];
     const refused = run.streamStart(format.rateHz, windowFrames, limitFrames, rows, format.lowered ?? 0);

@@ -125,7 +125,7 @@ async function speechWindows(
   kernels.run.seal();
   const found: Float32Array[] = [];
   for await (const { samples, rateHz } of speech) {
-    const format = { rateHz, mostSpeechSeconds: windowFrames / 100 + 1 };
+    const format = { rateHz, maxSpeechSeconds: windowFrames / 100 + 1 };
     const [first] = streams.advance(null, format, samples).windows;
     if (first) found.push(first.features);
     if (found.length === mostWindows) break;

@@ -83,7 +83,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     const { concurrentAudio, liveCalls } = config.limits;
     const room = {
       workers: concurrentAudio,
-      mostCalls: 64 * concurrentAudio + 4 * liveCalls,
+      maxCalls: 64 * concurrentAudio + 4 * liveCalls,
       calibration: calibration ?? null,
     };
     const models = await OpenModels.open(config, room, parts.engine).catch((error: unknown) => {

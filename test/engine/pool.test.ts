@@ -193,7 +193,7 @@ describe("when things go wrong", () => {
   });
 
   test("more calls than the queue holds are refused with a time to retry", async () => {
-    const engine = await open({ mostCalls: 3 });
+    const engine = await open({ maxCalls: 3 });
     const calls = [1, 2, 3].map(() => engine.analyze(speech.slice(), rateHz));
     const refused = await engine.analyze(speech.slice(), rateHz).catch((error: unknown) => error);
     expect(refused).toMatchObject({ name: "EngineError", code: "QUEUE_FULL" });

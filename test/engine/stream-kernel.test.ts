@@ -9,7 +9,7 @@ const { samples, rateHz } = utter({ speaker: 6, seconds: 9, rateHz: 8000 });
 
 /** The result of one thread, or of several in turn. */
 function heard(listeners: readonly StreamKernel[], rows: FrameRows | undefined) {
-  const format: StreamFormat = { rateHz, mostSpeechSeconds: 0, windowFrames: 320, ...(rows && { rows }) };
+  const format: StreamFormat = { rateHz, maxSpeechSeconds: 0, windowFrames: 320, ...(rows && { rows }) };
   const windows = [];
   let state: StreamState | null = null;
   for (let at = 0, turn = 0; at < samples.length; at += rateHz, turn++) {
@@ -44,7 +44,7 @@ describe("windows", () => {
   });
 
   it("that the kernels do not support are refused", () => {
-    const format: StreamFormat = { rateHz, mostSpeechSeconds: 0, windowFrames: 401, rows: "detail" };
+    const format: StreamFormat = { rateHz, maxSpeechSeconds: 0, windowFrames: 401, rows: "detail" };
     expect(() => listener().advance(null, format, samples)).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }));
     expect(() => listener().advance(null, { ...format, rateHz: 1 }, samples)).toThrow(
       expect.objectContaining({ code: "BAD_RATE" }),

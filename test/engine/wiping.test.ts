@@ -25,7 +25,7 @@ const recordings = [
 /** The first window of a recording, or the part that exists. */
 function features(samples: Float32Array, rows: FrameRows): Float32Array {
   const kernel = new StreamKernel(new Kernels(kernelsModule), windowFrames, rows);
-  const format = { rateHz, mostSpeechSeconds: 0 };
+  const format = { rateHz, maxSpeechSeconds: 0 };
   const { windows, state } = kernel.advance(null, format, samples);
   return (windows[0] ?? kernel.peek(state, format).tail!).features;
 }

@@ -12,8 +12,8 @@ const rateHz = 8000;
 /** Share of net speech in it. */
 function speechShare(samples: Float32Array): number {
   const kernel = new StreamKernel(new Kernels(module), 400, "mel");
-  const { state } = kernel.advance(null, { rateHz, mostSpeechSeconds: 0 }, samples);
-  const { measures } = kernel.peek(state, { rateHz, mostSpeechSeconds: 0 });
+  const { state } = kernel.advance(null, { rateHz, maxSpeechSeconds: 0 }, samples);
+  const { measures } = kernel.peek(state, { rateHz, maxSpeechSeconds: 0 });
   return measures.netSpeechSeconds / measures.grossSeconds;
 }
 

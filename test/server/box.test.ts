@@ -232,7 +232,7 @@ it("its engine takes as many calls at once as live calls and uploads may make", 
   const [, options] = opened.mock.lastCall!;
   opened.mockRestore();
   // 64 for each worker, and 4 for each live call.
-  expect(options).toMatchObject({ workers: 3, mostCalls: 392 });
+  expect(options).toMatchObject({ workers: 3, maxCalls: 392 });
 });
 
 it("is ready only after the secrets of a first start are saved", async () => {
