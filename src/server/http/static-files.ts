@@ -95,7 +95,7 @@ export function loadFile(bytes: Buffer): LoadedFile {
   };
 }
 
-/** Sending a model in quarters of this size takes a third more CPU time; over TLS, a client that does not read holds one chunk. */
+/** Smaller ones take more CPU time for a model; over TLS, a client that does not read holds one chunk. */
 const CHUNK_BYTES = 262_144;
 
 /**
