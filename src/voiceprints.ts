@@ -36,6 +36,7 @@ import {
 import { StatusCode } from "./contract/gen/vendor/rpc/status_pb.js";
 import { fieldViolation } from "./contract/mandatory.js";
 import type { OperationOptions, Operations } from "./contract/operations.js";
+import { reportProgress } from "./contract/report-progress.js";
 import { StatusError } from "./contract/status-error.js";
 import type { ExportedProfile } from "./processor/export-profile.js";
 import type { LiveRequest } from "./processor/live/live-check.js";
@@ -52,6 +53,7 @@ import {
   type Media,
   type NamedProfile,
   type Owner,
+  orCleanUp,
   profilesIn,
   type Recording,
   type SessionContext,
@@ -162,6 +164,7 @@ export type VoiceprintsProgress =
 export interface CallChoices {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
+  /** What it throws does not change the result; it is thrown outside the call, like an error of an event listener. */
   readonly onProgress?: (progress: VoiceprintsProgress) => void;
   /** Which of the owner's prints; empty by default. */
   readonly tag?: string;
@@ -434,14 +437,14 @@ export class Voiceprints {
       for (const [index, input] of media.entries()) {
         const one = await this.#enrollSegment(context, profile, input, choices);
         analyzed.push(one);
-        choices.onProgress?.({ step: "segment", index, total: recordings.length, segment: one.segment });
+        reportProgress(choices.onProgress, { step: "segment", index, total: recordings.length, segment: one.segment });
       }
       const gkVoiceprintProfileId = { value: await profile() };
       const enrollStatus = analyzed.at(-1)!.enrollStatus;
       const enrolled = { profileId: gkVoiceprintProfileId.value, enrollStatus };
       if (choices.train === false)
         return { ...UNTRAINED, ...enrolled, segments: analyzed.map(({ segment }) => segment) };
-      choices.onProgress?.({ step: "train" });
+      reportProgress(choices.onProgress, { step: "train" });
       const { result } = await this.operations.train({ context, gkVoiceprintProfileId }, callOptions(choices));
       const used = new Map(
         result!.enrollmentSegmentsDetails.map((one) => [one.gkProcessedAudioId?.value, one.usedForTrain ?? false]),
@@ -502,12 +505,7 @@ export class Voiceprints {
   async #inLiveSession<T>(open: (context: SessionContext, stop: () => Promise<void>) => Promise<T>): Promise<T> {
     const context = await startSession(this.operations, this.settings);
     const stop = () => stopSession(this.operations, context);
-    try {
-      return await open(context, stop);
-    } catch (error) {
-      await stop();
-      throw error;
-    }
+    return orCleanUp(open(context, stop), stop);
   }
 
   /** `place` is the recording's place in a list, for errors about a recording without a name. */
@@ -759,13 +757,8 @@ export abstract class LiveListener<Result, Outcome> {
     return this.#outcome;
   }
 
-  async #orStop<T>(work: Promise<T>): Promise<T> {
-    try {
-      return await work;
-    } catch (error) {
-      await this.#stop();
-      throw error;
-    }
+  #orStop<T>(work: Promise<T>): Promise<T> {
+    return orCleanUp(work, () => this.#stop());
   }
 
   async #stop(): Promise<void> {
@@ -782,8 +775,12 @@ export class Listener extends LiveListener<AnalyzeAudioResult, Analysis> {
     return this.outcome;
   }
 
-  /** Pushes chunks until there is an answer or no more audio. */
-  async follow(chunks: AsyncIterable<AudioChunk> | Iterable<AudioChunk>): Promise<Analysis> {
+  /** Pushes chunks until there is an answer or no more audio. An error, also one of the source, closes the listener. */
+  follow(chunks: AsyncIterable<AudioChunk> | Iterable<AudioChunk>): Promise<Analysis> {
+    return orCleanUp(this.#follow(chunks), () => this.close());
+  }
+
+  async #follow(chunks: AsyncIterable<AudioChunk> | Iterable<AudioChunk>): Promise<Analysis> {
     for await (const chunk of chunks) {
       const answer = await this.push(chunk);
       if (answer) return answer;

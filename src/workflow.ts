@@ -44,10 +44,19 @@ export async function inSession<T>(
   work: (context: SessionContext) => Promise<T>,
 ): Promise<T> {
   const context = await startSession(operations, settings);
+  const stop = () => stopSession(operations, context);
+  const result = await orCleanUp(work(context), stop);
+  await stop();
+  return result;
+}
+
+/** Cleans up if the work fails. The error of the work is the one that is thrown, even if the cleaning up fails too. */
+export async function orCleanUp<T>(work: Promise<T>, cleanUp: () => Promise<void>): Promise<T> {
   try {
-    return await work(context);
-  } finally {
-    await stopSession(operations, context);
+    return await work;
+  } catch (error) {
+    await cleanUp().catch(() => {});
+    throw error;
   }
 }
 

@@ -14,7 +14,7 @@ export interface OperationOptions {
   /** Returned in the status; generated if absent. */
   readonly requestId?: string;
   readonly timeoutMs?: number;
-  /** Called only in process; a server does not report progress. */
+  /** Called only in process; a server does not report progress. What it throws does not change the result; it is thrown outside the call. */
   readonly onProgress?: (progress: Progress) => void;
 }
 

@@ -2,6 +2,7 @@
 import type { RawFormat, Recording } from "../audio/port.js";
 import { type AudioChannelSelector, AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { VerifyRequest } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { reportProgress } from "../contract/report-progress.js";
 import type { Measures } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
@@ -124,7 +125,7 @@ async function analyzeAll(
   if (!checkpoints?.seconds.length && !separateVoices && seconds <= longestInOneShotSeconds) {
     const analysis = await listener.analyze(readSamples(recording, settings.channel), recording.rateHz, limits);
     const { netSpeechSeconds, grossSeconds } = analysis.measures;
-    options.onProgress?.({ netSpeechSeconds, grossSeconds, totalSeconds: seconds });
+    reportProgress(options.onProgress, { netSpeechSeconds, grossSeconds, totalSeconds: seconds });
     return analysis;
   }
   const stream = await listener.stream(recording.rateHz, {
@@ -138,7 +139,8 @@ async function analyzeAll(
       options.signal?.throwIfAborted();
       frames += samples.length;
       const netSpeechSeconds = await stream.push(samples);
-      options.onProgress?.({ netSpeechSeconds, grossSeconds: frames / recording.rateHz, totalSeconds: seconds });
+      const grossSeconds = frames / recording.rateHz;
+      reportProgress(options.onProgress, { netSpeechSeconds, grossSeconds, totalSeconds: seconds });
       if (stream.ended) break;
     }
     return await stream.analysis();

@@ -1,5 +1,5 @@
 /** The easy door while others use the same store, or when the engine fails. Uses the fixture engine, which can fail on demand. */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { localAccess } from "../../src/local-access.js";
 import { Voiceprints } from "../../src/voiceprints.js";
 import { rateHz, take } from "./fixture-engine.js";
@@ -94,4 +94,78 @@ test("a live check that fails ends its session", async () => {
   expect(stopped).toHaveLength(2);
   await pushed.close();
   expect(stopped).toHaveLength(2);
+});
+
+/** Ids of the engagements that were stopped. */
+function stopsIn({ processor }: Awaited<ReturnType<typeof openDoor>>["world"]): (string | undefined)[] {
+  const stopped: (string | undefined)[] = [];
+  const stop = processor.stopEngagement.bind(processor);
+  vi.spyOn(processor, "stopEngagement").mockImplementation((request, options) => {
+    stopped.push(request.context?.gkEngagementId?.value);
+    return stop(request, options);
+  });
+  return stopped;
+}
+
+test("follow ends its session if the source of the audio throws, and reports that error", async () => {
+  const { world, voice } = await openDoor();
+  await voice.enroll(
+    "alice",
+    [3, 3.1, 3.2].map((seconds) => ({ samples: take(7, seconds), rateHz })),
+  );
+  const stopped = stopsIn(world);
+  const listener = await voice.listen({ persons: ["alice"] }, rateHz, { ignoreCheckpoints: true });
+  async function* microphone() {
+    yield take(7, 1);
+    throw new Error("unplugged");
+  }
+  await expect(listener.follow(microphone())).rejects.toThrow("unplugged");
+  expect(stopped).toHaveLength(1);
+  const second = await voice.listen({ persons: ["alice"] }, rateHz);
+  expect(await refusal(second.follow(["no audio" as never]))).toMatchObject({ code: "INVALID_REQUEST" });
+  expect(stopped).toHaveLength(2);
+});
+
+test("if a call fails and its session cannot be stopped either, the first error is reported", async () => {
+  const { world, voice } = await openDoor();
+  await voice.enroll(
+    "alice",
+    [3, 3.1, 3.2].map((seconds) => ({ samples: take(7, seconds), rateHz })),
+  );
+  vi.spyOn(world.processor, "stopEngagement").mockRejectedValue(new Error("the store is gone"));
+  const call = { samples: take(7, 4), rateHz };
+  expect(await refusal(voice.verify("nobody", call))).toMatchObject({ code: "NOT_FOUND" });
+  expect(await refusal(voice.listen({ persons: ["nobody"] }, rateHz))).toMatchObject({ code: "NOT_FOUND" });
+  const listener = await voice.listen({ persons: ["alice"] }, rateHz);
+  world.engine.behavior.before = () => {
+    throw new Error("the engine failed");
+  };
+  expect(await refusal(listener.push(take(7, 3)))).toMatchObject({ code: "INTERNAL_ERROR" });
+  world.engine.behavior.before = () => {};
+  // A session that cannot be stopped after a success is an error: its audio may still be stored.
+  await expect(voice.verify("alice", call)).rejects.toThrow("the store is gone");
+});
+
+test("an error of onProgress does not change the result, and is thrown outside the call", async () => {
+  const { voice } = await openDoor();
+  const thrown: unknown[] = [];
+  vi.stubGlobal("queueMicrotask", (task: () => void) => {
+    try {
+      task();
+    } catch (error) {
+      thrown.push(error);
+    }
+  });
+  const onProgress = () => {
+    throw new Error("the callback failed");
+  };
+  const recordings = [3, 3.1, 3.2].map((seconds) => ({ samples: take(7, seconds), rateHz }));
+  expect(await voice.enroll("alice", recordings, { onProgress })).toMatchObject({ trained: true });
+  for (const ignoreCheckpoints of [true, false]) {
+    const answer = await voice.verify("alice", { samples: take(7, 6), rateHz }, { onProgress, ignoreCheckpoints });
+    expect(answer.decision).toBe("AUTHENTIC");
+  }
+  vi.unstubAllGlobals();
+  expect(thrown.length).toBeGreaterThan(3 + 3 + 1);
+  for (const error of thrown) expect(error).toMatchObject({ message: "the callback failed" });
 });
