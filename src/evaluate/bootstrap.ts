@@ -29,6 +29,12 @@ export function resampledWeights(trials: SortedTrials, speakers: TrialSpeakers, 
   });
 }
 
+/**
+ * Where nobody erred, no resample does: its interval would be 0 to 0, however few the speakers are. The upper limit then is the rate at which so many
+ * independent units are without an error in only 5 % of cases (the rule of three of ISO/IEC 19795-1).
+ */
+export const ruleOfThree = (units: number): number => 1 - 0.05 ** (1 / units);
+
 /** The central `confidence` share of the values; `null` when fewer than 20 resamples gave one. */
 export function percentileInterval(values: readonly number[], confidence = 0.95): Interval | null {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);

@@ -35,7 +35,7 @@ export function reportHtml(title: string, evaluations: readonly Evaluation[], at
   }
 </style>
 <h1>${escapeHtml(title)}</h1>
-<p class="note">Made ${at.toISOString()} by vivavoce. Intervals are 95 %, from a bootstrap over speakers.</p>
+<p class="note">Made ${at.toISOString()} by vivavoce. Intervals are 95 %, from a bootstrap over speakers; without errors, the upper limit follows from the number of speakers.</p>
 ${body}
 </html>
 `;

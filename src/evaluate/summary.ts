@@ -1,5 +1,12 @@
 import type { Engine, Expectation } from "../engine/port.js";
-import { type Interval, percentileInterval, resampledWeights, seededRandom, type TrialSpeakers } from "./bootstrap.js";
+import {
+  type Interval,
+  percentileInterval,
+  resampledWeights,
+  ruleOfThree,
+  seededRandom,
+  type TrialSpeakers,
+} from "./bootstrap.js";
 import {
   actualDetectionCost,
   cllr,
@@ -33,8 +40,15 @@ export interface ScoredTrial extends Expectation {
 
 export interface Estimate {
   readonly value: number;
-  /** 95 %, over speakers; absent if there are too few speakers. */
+  /** 95 %, over speakers; absent if there are too few speakers. The upper limit of a rate without errors follows from the number of speakers. */
   readonly interval: Interval | null;
+}
+
+/** A number computed from trials with these weights. */
+interface Figure {
+  readonly of: (weights: Float64Array | null) => number;
+  /** Of an error rate: how many independent units could have erred. */
+  readonly units?: number;
 }
 
 export interface OperatingPoint {
@@ -89,16 +103,16 @@ export function summarize(trials: readonly ScoredTrial[], options: SummaryOption
   const speakers = numberSpeakers(trials);
   const differentTrials = trials.filter((trial) => !trial.same).length;
 
-  const figures: ((weights: Float64Array | null) => number)[] = [
-    (weights) => equalErrorRate(sorted, weights),
-    (weights) => minimumDetectionCost(sorted, cost, weights),
-    (weights) => actualDetectionCost(sorted, cost, weights),
-    (weights) => cllr(sorted, weights),
-    (weights) => minimumCllr(sorted, weights),
-    ...FALSE_MATCH_RATES.map((rate) => (weights: Float64Array | null) => fnmrAt(sorted, rate, weights)),
+  const { persons, pairs } = unitsOf(trials);
+  const figures: Figure[] = [
+    { of: (weights) => equalErrorRate(sorted, weights), units: persons },
+    { of: (weights) => minimumDetectionCost(sorted, cost, weights) },
+    { of: (weights) => actualDetectionCost(sorted, cost, weights) },
+    { of: (weights) => cllr(sorted, weights) },
+    { of: (weights) => minimumCllr(sorted, weights) },
+    ...FALSE_MATCH_RATES.map((rate): Figure => ({ of: (weights) => fnmrAt(sorted, rate, weights), units: persons })),
   ];
-  const intervals = bootstrap(sorted, speakers, figures, resamples, seed);
-  const estimates = figures.map((figure, i): Estimate => ({ value: figure(null), interval: intervals[i]! }));
+  const estimates = bootstrap(sorted, speakers, figures, resamples, seed);
   const [eer, minDcf, actDcf, cost_llr, minCost_llr, ...fnmrs] = estimates;
 
   return {
@@ -116,7 +130,9 @@ export function summarize(trials: readonly ScoredTrial[], options: SummaryOption
       resolved: differentTrials * falseMatchRate >= 1,
     })),
     promisedPoints: options.threshold
-      ? FALSE_MATCH_RATES.map((rate) => promisedPoint(trials, rate, options.threshold!, speakers, resamples, seed))
+      ? FALSE_MATCH_RATES.map((rate) =>
+          promisedPoint(trials, rate, options.threshold!, { speakers, pairs, resamples, seed }),
+        )
       : [],
   };
 }
@@ -125,19 +141,19 @@ function promisedPoint(
   trials: readonly ScoredTrial[],
   promisedRate: number,
   thresholdOf: Engine["threshold"],
-  speakers: TrialSpeakers,
-  resamples: number,
-  seed: number,
+  { speakers, pairs, resamples, seed }: { speakers: TrialSpeakers; pairs: number; resamples: number; seed: number },
 ): PromisedPoint {
   const thresholds = trials.map((trial) => thresholdOf(promisedRate, trial));
   // Relative to its own threshold, a trial's ratio becomes an excess over 0.
   const excesses = sortedByRatio(trials.map(({ llr, same }, i) => ({ llr: llr - thresholds[i]!, same })));
   const { falseMatchRate, falseNonMatchRate } = ratesAt(excesses, 0);
-  const figure = (weights: Float64Array | null) => ratesAt(excesses, 0, weights).falseMatchRate;
-  const interval = bootstrap(excesses, speakers, [figure], resamples, seed)[0]!;
+  const figure: Figure = { of: (weights) => ratesAt(excesses, 0, weights).falseMatchRate, units: pairs };
+  const { interval } = bootstrap(excesses, speakers, [figure], resamples, seed)[0]!;
   const threshold = thresholds.sort((a, b) => a - b)[Math.floor(thresholds.length / 2)]!;
   const different = trials.filter(({ same }) => !same).length;
-  const verdict = verdictOn(promisedRate, falseMatchRate, interval, different);
+  // Without resamples, the rate alone decides.
+  const known = resamples === 0 ? { low: falseMatchRate, high: falseMatchRate } : interval;
+  const verdict = verdictOn(promisedRate, falseMatchRate, known, different);
   return { promisedRate, interval, verdict, threshold, falseMatchRate, falseNonMatchRate };
 }
 
@@ -148,10 +164,20 @@ function verdictOn(
   interval: Interval | null,
   differentTrials: number,
 ): PromisedPoint["verdict"] {
-  if (differentTrials * promised < 5) return "too few trials";
-  if (met > 2 * promised) return interval === null || interval.low > promised ? "exceeded" : "too few trials";
-  if (met < promised / 2) return interval === null || interval.high < promised ? "undercut" : "too few trials";
+  if (differentTrials * promised < 5 || interval === null) return "too few trials";
+  if (met > 2 * promised) return interval.low > promised ? "exceeded" : "too few trials";
+  if (met < promised / 2) return interval.high < promised ? "undercut" : "too few trials";
   return "kept";
+}
+
+/** The people who were compared with themselves, and the pairs of people who were compared: trials of one person, or of one pair, are alike. */
+function unitsOf(trials: readonly ScoredTrial[]): { persons: number; pairs: number } {
+  const persons = new Set<number>();
+  const pairs = new Set<string>();
+  for (const { same, enrolledSpeaker: one, testedSpeaker: other } of trials)
+    if (same) persons.add(one);
+    else pairs.add(one < other ? `${one} ${other}` : `${other} ${one}`);
+  return { persons: persons.size, pairs: pairs.size };
 }
 
 function numberSpeakers(trials: readonly ScoredTrial[]): TrialSpeakers {
@@ -168,22 +194,26 @@ function numberSpeakers(trials: readonly ScoredTrial[]): TrialSpeakers {
 function bootstrap(
   sorted: SortedTrials,
   speakers: TrialSpeakers,
-  figures: readonly ((weights: Float64Array | null) => number)[],
+  figures: readonly Figure[],
   resamples: number,
   seed: number,
-): (Interval | null)[] {
-  // A resample of one or two speakers says nothing about other people.
-  if (speakers.count < 3) return figures.map(() => null);
+): Estimate[] {
   const random = seededRandom(seed);
   const values: number[][] = figures.map(() => []);
-  for (let i = 0; i < resamples; i++) {
+  // A resample of one or two speakers says nothing about other people.
+  for (let i = 0; i < resamples && speakers.count > 2; i++) {
     const weights = resampledWeights(sorted, speakers, random);
     if (!hasBothKinds(sorted, weights)) continue;
     figures.forEach((figure, f) => {
-      values[f]!.push(figure(weights));
+      values[f]!.push(figure.of(weights));
     });
   }
-  return values.map((column) => percentileInterval(column));
+  return figures.map(({ of, units }, f) => {
+    const value = of(null);
+    const interval = percentileInterval(values[f]!);
+    const hasNoError = interval !== null && units !== undefined && value === 0;
+    return { value, interval: hasNoError ? { low: 0, high: Math.max(interval.high, ruleOfThree(units)) } : interval };
+  });
 }
 
 export interface Band {

@@ -278,6 +278,45 @@ describe("bootstrap over speakers", () => {
     expect(summarize(trials)!.operatingPoints.map((point) => point.resolved)).toEqual([true, false, false]);
   });
 
+  /** All recordings of `speakers` against each other. Impostors whose number is below `matching` exceed every threshold. */
+  const everybody = (speakers: number, matching = 0) => {
+    const trial = { raw: 0, model: 0, test: 0, ...expectation, netSpeechSeconds: 4, snrDb: 20 };
+    return Array.from({ length: speakers ** 2 * Math.ceil(1000 / speakers ** 2) }, (_, i) => {
+      const [enrolledSpeaker, testedSpeaker] = [i % speakers, Math.floor(i / speakers) % speakers];
+      const same = enrolledSpeaker === testedSpeaker;
+      return { ...trial, same, llr: same || enrolledSpeaker < matching ? 3 : -3, enrolledSpeaker, testedSpeaker };
+    });
+  };
+
+  it("without errors, gives an upper limit by the number of speakers, or of pairs of speakers", () => {
+    const {
+      equalErrorRate: eer,
+      cllr,
+      operatingPoints,
+      promisedPoints,
+    } = summarize(everybody(6), { threshold: () => 0 })!;
+    const ofSpeakers = 1 - 0.05 ** (1 / 6);
+    expect(eer).toEqual({ value: 0, interval: { low: 0, high: ofSpeakers } });
+    expect(operatingPoints[0]!.fnmr).toEqual(eer);
+    expect(promisedPoints[0]!.interval).toEqual({ low: 0, high: 1 - 0.05 ** (1 / 15) });
+    expect(cllr.interval!.high).toBeLessThan(0.1 /* no rate, so it has the interval of the resamples */);
+  });
+
+  it("judges a target rate only if there are enough speakers", () => {
+    const verdicts = (speakers: number, matching: number, resamples = 200) =>
+      summarize(everybody(speakers, matching), { resamples, threshold: () => 0 })!.promisedPoints.map(
+        ({ verdict }) => verdict,
+      );
+    // 15 pairs without a false match do not show that fewer than 1 % match, 1,225 do.
+    expect(verdicts(6, 0)).toEqual(["too few trials", "too few trials", "too few trials"]);
+    expect(verdicts(50, 0)).toEqual(["undercut", "too few trials", "too few trials"]);
+    // Of two speakers there is no interval.
+    expect(verdicts(2, 1)[0]).toBe("too few trials");
+    expect(verdicts(20, 20)).toEqual(["exceeded", "too few trials", "too few trials"]);
+    // Without resamples the rate alone decides.
+    expect(verdicts(20, 20, 0)[0]).toBe("exceeded");
+  });
+
   it("gives no figures without trials of both kinds", () => {
     expect(summarize([])).toBeNull();
   });

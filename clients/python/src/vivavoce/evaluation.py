@@ -156,6 +156,8 @@ def bootstrap_interval(
 
     Speakers are drawn with replacement, and a trial counts as often as its speakers were drawn together: the trials of one speaker hang
     together, so drawing trials instead would give intervals that are far too narrow. `None` where there are too few speakers to tell.
+    A rate without errors has none in any resample, so its interval is 0 to 0, which says nothing about other people. The command gives an
+    upper limit instead: 1 - 0.05 ** (1 / speakers).
     """
     if resamples != int(resamples) or resamples < 1:
         raise ValueError(f"resamples must be a whole number of at least 1, got {resamples}")
