@@ -5,7 +5,7 @@
 // --trials: errors of the two; lines "1 enrolled.wav,… tested.wav" as for `vivavoce evaluate`.
 // --keep: embeddings of the published network so far, for the next run and the next model file.
 import { appendFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { readRecording } from "../dist/audio/index.js";
 import { Kernels } from "../dist/engine/kernels.js";
@@ -15,7 +15,7 @@ import { compileKernels } from "../dist/engine/platform.js";
 import { StreamKernel } from "../dist/engine/stream-kernel.js";
 import { mono } from "../dist/evaluate/evaluate.js";
 import { equalErrorRate, fnmrAt, sortTrials } from "../dist/evaluate/metrics.js";
-import { AUDIO_NAME, readTrialSet } from "../dist/evaluate/trials.js";
+import { isAudioName, readTrialSet } from "../dist/evaluate/trials.js";
 import { compare, quantile, random } from "./measure.mjs";
 
 const { values, positionals } = parseArgs({
@@ -131,7 +131,7 @@ function sayLikeness(cosines) {
 
 async function likeness(folder) {
   const files = readdirSync(folder, { recursive: true })
-    .filter((name) => AUDIO_NAME.test(name))
+    .filter((path) => isAudioName(basename(path)))
     .sort();
   const step = Math.max(1, Math.floor(files.length / mostRecordings));
   const chosen = files.filter((_, i) => i % step === 0).slice(0, mostRecordings);

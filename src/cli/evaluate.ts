@@ -47,7 +47,7 @@ export function evaluateCommand(program: Command): void {
     .description("measure accuracy on your own recordings: error rates and calibration, by amount of speech and noise")
     .argument(
       "[folder-or-list]",
-      "a folder of speaker/session/file or speaker/file (WAV; FLAC, MP3 and Opus if ffmpeg is installed), or a list of `label enroll[,enroll…] test`",
+      "a folder of speaker/session/file or speaker/file (WAV; FLAC, MP3, Opus, AAC, M4A, AMR, AIFF and others if ffmpeg is installed), or a list of `label enroll[,enroll…] test`",
     )
     .option("--report <file>", "write an HTML report with DET curve, histograms and calibration")
     .option("--scores <file>", "write a CSV file with the score, ratio and speakers of every trial")

@@ -9,7 +9,7 @@ import { readModel } from "../engine/platform.js";
 import { CalibrationRefusal, calibrated, fitCalibration } from "../evaluate/calibrate.js";
 import { compareEvaluations } from "../evaluate/compare.js";
 import { mono } from "../evaluate/evaluate.js";
-import { AUDIO_NAME } from "../evaluate/trials.js";
+import { isAudioName } from "../evaluate/trials.js";
 import { ImportRefusal } from "../model-import/import-refusal.js";
 import { modelLocation } from "../server/model-location.js";
 import { CommandError } from "./command-error.js";
@@ -159,7 +159,7 @@ async function calibrationFor({ speech, out, workers, json = false }: ImportOpti
 
 /** Takes files from all over the folder, so that many speakers are included early. */
 async function* recordingsIn(folder: string) {
-  const files = (await readdir(folder, { recursive: true })).filter((name) => AUDIO_NAME.test(name)).sort();
+  const files = (await readdir(folder, { recursive: true })).filter((path) => isAudioName(basename(path))).sort();
   const step = Math.max(1, Math.floor(files.length / spread));
   for (let first = 0; first < step; first++)
     for (let i = first; i < files.length; i += step) {

@@ -27,7 +27,9 @@ export class TrialSetError extends Error {
   override readonly name = "TrialSetError";
 }
 
-export const AUDIO_NAME = /\.(wav|flac|mp3|opus|ogg|m4a|webm)$/i;
+/** Names of WAV files and of those that ffmpeg can convert (src/audio/to-wav.ts). Hidden files are copies that other systems leave behind. */
+export const isAudioName = (name: string): boolean =>
+  /^[^.].*\.(wav|flac|mp3|opus|og[ga]|m4a|mp4|aac|aiff?|aifc|au|webm|mka|amr|3gp|caf)$/i.test(name);
 
 /** A folder of `speaker/session/file.wav` or `speaker/file.wav`, or a text list of `label enroll[,enroll…] test`. */
 export async function readTrialSet(path: string): Promise<TrialSet> {
@@ -47,18 +49,24 @@ class FileNumbers {
   }
 }
 
-const LABELS: Readonly<Record<string, boolean>> = {
-  "1": true,
-  "0": false,
-  target: true,
-  nontarget: false,
-  tgt: true,
-  imp: false,
-  same: true,
-  different: false,
-  genuine: true,
-  impostor: false,
-};
+const LABELS: ReadonlyMap<string, boolean> = new Map([
+  ["1", true],
+  ["0", false],
+  ["target", true],
+  ["nontarget", false],
+  ["tgt", true],
+  ["imp", false],
+  ["same", true],
+  ["different", false],
+  ["genuine", true],
+  ["impostor", false],
+]);
+
+/** Three columns, between tabs or, if there are no three, between spaces. */
+function columnsOf(line: string): readonly string[] {
+  const columns = line.trim().split(/ *\t */);
+  return columns.length === 3 ? columns : line.trim().split(/\s+/);
+}
 
 /** Parses a list; relative paths start at `root`. Empty lines and lines that begin with `#` are skipped. */
 export function parseTrialList(text: string, root: string): TrialSet {
@@ -67,17 +75,17 @@ export function parseTrialList(text: string, root: string): TrialSet {
   const modelNumbers = new Map<string, number>();
   const trials: Trial[] = [];
   text.split(/\r?\n/).forEach((line, index) => {
-    const words = line.trim().split(/\s+/);
+    const words = columnsOf(line);
     if (words[0] === "" || words[0]!.startsWith("#")) return;
     const at = `line ${index + 1}`;
     if (words.length !== 3)
       throw new TrialSetError(
-        `${at}: expected "label enroll[,enroll…] test", got ${words.length === 1 ? "one word" : `${words.length} words`}`,
+        `${at}: expected "label enroll[,enroll…] test", got ${words.length === 1 ? "one word" : `${words.length} words`} (if a name has spaces, separate the columns with tabs)`,
       );
     const [label, enroll, test] = words as [string, string, string];
-    const same = LABELS[label.toLowerCase()];
+    const same = LABELS.get(label.toLowerCase());
     if (same === undefined) {
-      throw new TrialSetError(`${at}: label must be one of ${Object.keys(LABELS).join(", ")}, got "${label}"`);
+      throw new TrialSetError(`${at}: label must be one of ${[...LABELS.keys()].join(", ")}, got "${label}"`);
     }
     const absolute = (path: string) => (isAbsolute(path) ? path : resolve(root, path));
     const enrolled = enroll.split(",").map((path) => {
@@ -176,7 +184,7 @@ const ENROLLING_FILES = 3;
 async function fromFolder(folder: string): Promise<TrialSet> {
   let sessions = await sessionsOf(folder);
   if (sessions.length === 0)
-    throw new TrialSetError(`${folder}: expected files named speaker/session/file.wav or speaker/file.wav`);
+    throw new TrialSetError(`${folder}: found no recordings named speaker/session/file.wav or speaker/file.wav`);
   const sessionCounts = new Map<string, number>();
   for (const { speaker } of sessions) sessionCounts.set(speaker, (sessionCounts.get(speaker) ?? 0) + 1);
   const halved = Math.max(...sessionCounts.values()) < 2;
@@ -232,8 +240,9 @@ async function sessionsOf(folder: string): Promise<SessionFiles[]> {
 }
 
 async function audioFiles(path: string): Promise<string[]> {
-  const names = (await readdir(path)).filter((name) => AUDIO_NAME.test(name)).sort();
-  return names.map((name) => resolve(path, name));
+  const entries = await readdir(path, { withFileTypes: true });
+  const files = entries.filter((entry) => !entry.isDirectory() && isAudioName(entry.name));
+  return files.map(({ name }) => resolve(path, name)).sort();
 }
 
 async function subfolders(path: string): Promise<string[]> {

@@ -37,6 +37,20 @@ describe("a list of trials", () => {
     ]);
   });
 
+  it("reads names with spaces if tabs separate the columns", () => {
+    const { files } = parseTrialList(
+      "1\tAnn Lee/1.wav,Ann Lee/2.wav\tAnn Lee/my call.wav\n0 a/1.wav \t b/1.wav",
+      "/root",
+    );
+    expect(files).toEqual([
+      "/root/Ann Lee/1.wav",
+      "/root/Ann Lee/2.wav",
+      "/root/Ann Lee/my call.wav",
+      "/root/a/1.wav",
+      "/root/b/1.wav",
+    ]);
+  });
+
   it("finds speakers by folder, or by the labels if there are no folders", () => {
     const { speakers } = parseTrialList("1 x.wav y.wav\n0 x.wav z.wav\n1 z.wav w.wav", "/root");
     const [x, y, z, w] = speakers;
@@ -61,6 +75,9 @@ describe("a list of trials", () => {
   it.each([
     ["1 a.wav", /line 1: .*2 words/],
     ["# c\nmaybe a.wav b.wav", /line 2: label must be one of .*, got "maybe"/],
+    ["constructor a.wav b.wav", /line 1: label must be one of .*, got "constructor"/],
+    ["__proto__ a.wav b.wav", /line 1: label must be one of .*, got "__proto__"/],
+    ["1 my call.wav b.wav", /line 1: .*4 words.* tabs/],
     ["1 a.wav,,b.wav c.wav", /name of an enrollment file is empty/],
     ["", /no trial/],
   ])("refuses %j with line and reason", (text, message) => {
@@ -77,6 +94,32 @@ describe("a folder", () => {
     // a/1 → a/2 (same), b/1; a/2 → a/1 ×4 (same), b/1; b/1 → a/1 ×4, a/2
     expect(set.trials.filter((trial) => trial.same)).toHaveLength(5);
     expect(set.trials.filter((trial) => !trial.same)).toHaveLength(7);
+  });
+
+  it("takes every format that can be decoded, but no hidden files and no folders with such names", async () => {
+    const named = [
+      "wav",
+      "WAV",
+      "flac",
+      "mp3",
+      "opus",
+      "ogg",
+      "oga",
+      "m4a",
+      "mp4",
+      "aac",
+      "aif",
+      "aiff",
+      "au",
+      "webm",
+      "mka",
+    ];
+    const taken = [...named, "amr", "3gp", "caf"].map((ending, i) => `a/1/${i}.${ending}`);
+    await touch(...taken, "a/1/._0.wav", "a/1/notes.doc", "a/2/1.wav", "b/1/1.wav", "b/1.wav/1.wav");
+    const { files } = await readTrialSet(folder);
+    expect(files.map((file) => file.slice(folder.length + 1)).sort()).toEqual(
+      [...taken, "a/2/1.wav", "b/1/1.wav", "b/1.wav/1.wav"].sort(),
+    );
   });
 
   it("halves the recordings if no speaker has two sessions", async () => {
