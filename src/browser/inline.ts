@@ -3,7 +3,7 @@ import { EngineError } from "../engine/engine-error.js";
 import type { Thread } from "../engine/platform.js";
 import { fetched, threadOf } from "./platform.js";
 
-export { firstMessage, parallelism, readCalibration, shared } from "./platform.js";
+export { calibrationSetting, firstMessage, parallelism, readCalibration, shared } from "./platform.js";
 
 /** Inserted by the build: the kernels as base64, the worker script as text. */
 declare const KERNELS: string;

@@ -23,9 +23,11 @@ export async function readModel(location?: string | URL): Promise<Uint8Array> {
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/** The bytes of a calibration file; `null` if none is given. */
-export async function readCalibration(location?: string | URL): Promise<Uint8Array | null> {
-  return location ? new Uint8Array(await (await fetched(location)).arrayBuffer()) : null;
+/** A page has no settings of its environment. */
+export const calibrationSetting = (): null => null;
+
+export async function readCalibration(location: string | URL): Promise<Uint8Array> {
+  return new Uint8Array(await (await fetched(location)).arrayBuffer());
 }
 
 /** Only cross-origin isolated pages can share memory, and in some browsers (WebKitGTK) not even these. Otherwise each worker gets a copy. */

@@ -3,6 +3,7 @@
  * The SHA-256 of its bytes is its revision. It belongs to one network; changing it makes no template obsolete.
  */
 import { type AttackModel, type GenuineRatios, isGenuineRatios } from "./attack-network.js";
+import { type Calibration, calibrationOf } from "./calibration.js";
 import { EngineError } from "./engine-error.js";
 import { sha256 } from "./model-file.js";
 import type { AttackKind } from "./port.js";
@@ -27,12 +28,12 @@ export interface CalibrationFile {
 export type OwnAttacks = { readonly [kind in AttackKind]?: GenuineRatios & { readonly revision: string } };
 
 export interface OwnCalibration {
-  readonly section: Readonly<Record<string, unknown>>;
+  readonly calibration: Calibration;
   readonly attacks: OwnAttacks;
   readonly revision: string;
 }
 
-/** The section and revision of the calibration. Refuses an invalid file, and one fitted to another network. */
+/** The calibration and its revision. Refuses an invalid file, and one fitted to another network. */
 export async function readCalibrationFile(bytes: Uint8Array, modelRevision: string): Promise<OwnCalibration> {
   let file: Partial<CalibrationFile> | null;
   try {
@@ -47,12 +48,26 @@ export async function readCalibrationFile(bytes: Uint8Array, modelRevision: stri
   if (file.modelRevision !== modelRevision)
     throw refused('it was fitted to another model; run "vivavoce calibrate" again with this one');
   if (typeof file.calibration !== "object" || file.calibration === null) throw refused("it has no calibration");
-  return { section: file.calibration, attacks: ownAttacks(file.attacks), revision: await sha256(bytes) };
+  return {
+    calibration: ownCalibration(file.calibration),
+    attacks: ownAttacks(file.attacks),
+    revision: await sha256(bytes),
+  };
+}
+
+/** The file is at fault, not the model. */
+function ownCalibration(section: Readonly<Record<string, unknown>>): Calibration {
+  try {
+    return calibrationOf(section);
+  } catch (error) {
+    throw new EngineError("BAD_CALIBRATION", (error as EngineError).message);
+  }
 }
 
 function ownAttacks(attacks: unknown = {}): OwnAttacks {
   const fits = Object.values((attacks ?? {}) as OwnAttacks);
-  if (typeof attacks !== "object" || !fits.every((fit) => typeof fit?.revision === "string" && isGenuineRatios(fit)))
+  const isList = typeof attacks === "object" && attacks !== null;
+  if (!isList || !fits.every((fit) => typeof fit?.revision === "string" && isGenuineRatios(fit)))
     throw refused("its attack thresholds are malformed");
   return attacks as OwnAttacks;
 }

@@ -6,7 +6,7 @@ import { InThread } from "./in-thread.js";
 import { type ModelFile, readModelFile } from "./model-file.js";
 import { ModelFileError } from "./model-file-error.js";
 import { weightsOf } from "./network.js";
-import { compileKernels, parallelism, readCalibration, readModel, shared } from "./platform.js";
+import { calibrationSetting, compileKernels, parallelism, readCalibration, readModel, shared } from "./platform.js";
 import { Pool, type PoolOptions } from "./pool.js";
 import type { ThreadModel } from "./thread-work.js";
 import { VoiceEngine } from "./voice-engine.js";
@@ -54,6 +54,13 @@ async function naming<T>(file: unknown, work: Promise<T>): Promise<T> {
   }
 }
 
+/** Everything in the file that can be wrong is found here, so that the error names the file. */
+async function ownCalibration(from: string | URL | Uint8Array, model: ModelFile) {
+  const bytes = from instanceof Uint8Array ? from : await readCalibration(from);
+  const own = await readCalibrationFile(bytes, model.revision);
+  return { ...own, attacks: attacksUnder(own.attacks, attackModelsOf(model)) };
+}
+
 /** Opens an engine: kernels compiled, model checked, workers loaded. Close it when done. */
 export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngine> {
   const workers = count(options.workers, Math.min(8, parallelism()), 0, mostWorkers, "workers");
@@ -63,13 +70,14 @@ export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngi
       ? readModelFile(options.model)
       : naming(options.model, readModel(options.model).then(readModelFile)),
   ]);
-  const own =
-    options.calibration === null || options.calibration instanceof Uint8Array
-      ? options.calibration
-      : await readCalibration(options.calibration);
+  const own = options.calibration === undefined ? calibrationSetting() : options.calibration;
   const calibrated = own
-    ? await naming(options.calibration, readCalibrationFile(own, model.revision))
-    : { section: model.calibration, attacks: {}, revision: model.calibrationRevision };
+    ? await naming(own, ownCalibration(own, model))
+    : {
+        calibration: calibrationOf(model.calibration),
+        attacks: attackModelsOf(model),
+        revision: model.calibrationRevision,
+      };
   const dimensions = dimensionsOf(model);
   const windowSeconds = windowSecondsOf(model);
   const threadModel: ThreadModel = {
@@ -77,7 +85,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngi
       dimensions,
       revision: model.revision,
       voiceClass: model.voiceClass,
-      calibration: calibrationOf(calibrated.section),
+      calibration: calibrated.calibration,
     },
     speaker: {
       architecture: model.architecture,
@@ -86,7 +94,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngi
       weights: weightsOf(model.network.tensors, shared),
     },
     windowFrames: Math.round(windowSeconds * 100),
-    attacks: attacksUnder(calibrated.attacks, attackModelsOf(model)),
+    attacks: calibrated.attacks,
   };
   const threads =
     workers === 0

@@ -35,14 +35,18 @@ export async function readModel(location?: string | URL): Promise<Uint8Array> {
 async function bytesAt(from: string | URL): Promise<Uint8Array> {
   const path = typeof from === "string" && !from.startsWith("file:") ? from : fileURLToPath(from);
   // Not a Node Buffer: its slice() is a view, while that of every other array is a copy.
-  const { buffer, byteOffset, byteLength } = await readFile(path);
+  const { buffer, byteOffset, byteLength } = await readFile(path).catch((error: Error) => {
+    // The error of a folder does not name it.
+    throw Object.assign(error, { path });
+  });
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-/** The bytes of a calibration file: from `location`, else $VIVAVOCE_CALIBRATION; `null` if neither is set. */
-export async function readCalibration(location?: string | URL): Promise<Uint8Array | null> {
-  const from = location ?? process.env.VIVAVOCE_CALIBRATION;
-  return from ? bytesAt(from) : null;
+/** The calibration file to use if none is given. */
+export const calibrationSetting = (): string | null => process.env.VIVAVOCE_CALIBRATION || null;
+
+export function readCalibration(location: string | URL): Promise<Uint8Array> {
+  return bytesAt(location);
 }
 
 /** Bytes that every thread of this process can read. */

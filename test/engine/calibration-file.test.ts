@@ -1,4 +1,7 @@
-import { expect, test } from "vitest";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test, vi } from "vitest";
 import { openEngine } from "../../dist/engine/index.js";
 import { readModelFile } from "../../src/engine/model-file.js";
 import { plainCalibration, randomModel } from "./random-model.js";
@@ -43,6 +46,36 @@ test.each([
   const opened = openEngine({ workers: 0, model, calibration: file });
   await expect(opened).rejects.toThrow(reason);
   await expect(opened).rejects.toMatchObject({ code: "BAD_CALIBRATION" });
+});
+
+test("a damaged calibration is refused with the name of its file, also that of VIVAVOCE_CALIBRATION", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "vivavoce-calibration-"));
+  const path = join(folder, "own.json");
+  const { revision: modelRevision } = await readModelFile(model);
+  const whole = { format: "vivavoce-calibration", version: 1, modelRevision, calibration };
+  const refused = async (file: object, reason: RegExp) => {
+    await writeFile(path, JSON.stringify(file));
+    vi.stubEnv("VIVAVOCE_CALIBRATION", path);
+    for (const options of [{ calibration: path }, {}]) {
+      const error = await openEngine({ workers: 0, model, ...options }).catch((reason: unknown) => reason as Error);
+      expect(error).toMatchObject({ code: "BAD_CALIBRATION", message: expect.stringMatching(reason) });
+      expect((error as Error).message.startsWith(`${path}: the calibration `)).toBe(true);
+    }
+  };
+  try {
+    await refused({ ...whole, calibration: { ...calibration, terms: [["zap", "one", 1]] } }, /unknown feature: zap/);
+    await refused({ ...whole, calibration: { ...calibration, impostors: null } }, /impostors\.center must be a list/);
+    await refused({ ...whole, calibration: [] }, /terms must be a list/);
+    await refused({ ...whole, attacks: null }, /attack thresholds are malformed/);
+    await refused({ ...whole, attacks: "none" }, /attack thresholds are malformed/);
+    await expect(openEngine({ workers: 0, model, calibration: folder })).rejects.toMatchObject({
+      code: "EISDIR",
+      path: folder,
+    });
+  } finally {
+    vi.unstubAllEnvs();
+    await rm(folder, { recursive: true });
+  }
 });
 
 test("a model without a calibration is refused, and opens with a file", async () => {
