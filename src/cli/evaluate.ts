@@ -4,7 +4,12 @@ import { basename, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { readRecording } from "../audio/index.js";
 import { toWav } from "../audio/to-wav.js";
-import { type Comparison, compareEvaluations } from "../evaluate/compare.js";
+import {
+  type ComparedEvaluation,
+  type Comparison,
+  comparedEvaluation,
+  compareEvaluations,
+} from "../evaluate/compare.js";
 import { type Evaluation, evaluate } from "../evaluate/evaluate.js";
 import { keepLastEvaluation, lastEvaluation } from "../evaluate/last-evaluation.js";
 import { figuresOf, tablesOf } from "../evaluate/tables.js";
@@ -172,14 +177,9 @@ function comparedFiles(files: readonly string[]): readonly string[] {
   return files;
 }
 
-async function readAnswer(file: string): Promise<Omit<Evaluation, "trials">> {
-  const text = await readFile(file, "utf8");
-  try {
-    const answer = JSON.parse(text) as Omit<Evaluation, "trials">;
-    if (answer.summary) return answer;
-  } catch {
-    // Refused below.
-  }
+async function readAnswer(file: string): Promise<ComparedEvaluation> {
+  const answer = comparedEvaluation(await readFile(file, "utf8"));
+  if (answer) return answer;
   throw new CommandError(`${file}: expected the output of "vivavoce evaluate --json", with figures`);
 }
 

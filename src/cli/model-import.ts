@@ -225,10 +225,9 @@ async function compare(
       { ...options, model: file },
       { resamples: options.resamples, calibration: null },
     );
-    const { trials: _, ...answer } = evaluation;
-    if (!answer.summary)
-      throw new CommandError("the scored trials must include the same speaker and different speakers");
-    return answer;
+    const { summary, openSet } = evaluation;
+    if (!summary) throw new CommandError("the scored trials must include the same speaker and different speakers");
+    return { summary, openSet };
   };
   const comparison = compareEvaluations(await figures(one), await figures(other));
   createOutput(options.json ?? false).answer({ one, other, ...comparison }, () =>

@@ -1,6 +1,6 @@
-import type { Evaluation } from "./evaluate.js";
+import { z } from "zod";
 import { decimal, percent, rate } from "./format.js";
-import type { Estimate, Summary } from "./summary.js";
+import type { Estimate } from "./summary.js";
 
 export interface ComparedFigure {
   readonly figure: string;
@@ -16,37 +16,64 @@ export interface Comparison {
   readonly note: string | null;
 }
 
-type Answer = Omit<Evaluation, "trials">;
+const estimate = z.object({
+  value: z.number(),
+  interval: z.object({ low: z.number(), high: z.number() }).readonly().nullable(),
+});
 
-/** Compares two evaluations figure by figure: lower is better for all. */
-export function compareEvaluations(before: Answer, after: Answer): Comparison {
-  const figures: [string, (summary: Summary) => Estimate, (estimate: Estimate) => string][] = [
-    ["EER", (summary) => summary.equalErrorRate, percent],
-    ...before.summary!.operatingPoints.map(
-      (point, i): [string, (summary: Summary) => Estimate, (estimate: Estimate) => string] => [
-        `FNMR at FMR ${100 * point.falseMatchRate} %`,
-        (summary) => summary.operatingPoints[i]!.fnmr,
-        percent,
-      ],
-    ),
-    ["Cllr", (summary) => summary.cllr, decimal],
-    ["minCllr", (summary) => summary.minimumCllr, decimal],
+/** What is compared of the answer of `evaluate --json`. Another version may have made it, with other figures beside these. */
+const schema = z.object({
+  summary: z.object({
+    sameTrials: z.number(),
+    differentTrials: z.number(),
+    equalErrorRate: estimate,
+    cllr: estimate,
+    minimumCllr: estimate,
+    operatingPoints: z.array(z.object({ falseMatchRate: z.number(), fnmr: estimate })).readonly(),
+  }),
+  openSet: z
+    .array(z.object({ size: z.number(), targetRate: z.number(), fnir: z.number() }))
+    .readonly()
+    .default([]),
+});
+
+export type ComparedEvaluation = z.infer<typeof schema>;
+
+/** `null` if the text is no answer of `evaluate --json`, or one without figures. */
+export function comparedEvaluation(text: string): ComparedEvaluation | null {
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
+
+/** Compares two evaluations figure by figure, as far as both have them: lower is better for all. */
+export function compareEvaluations(before: ComparedEvaluation, after: ComparedEvaluation): Comparison {
+  const [first, second] = [before.summary, after.summary];
+  const row = (figure: string, one: Estimate, other: Estimate, words: (estimate: Estimate) => string) => ({
+    figure,
+    before: words(one),
+    after: words(other),
+    change: changeOf(one, other),
+  });
+  const rows: ComparedFigure[] = [
+    row("EER", first.equalErrorRate, second.equalErrorRate, percent),
+    ...first.operatingPoints.flatMap(({ falseMatchRate, fnmr }) => {
+      const same = second.operatingPoints.find((point) => point.falseMatchRate === falseMatchRate);
+      return same ? [row(`FNMR at FMR ${100 * falseMatchRate} %`, fnmr, same.fnmr, percent)] : [];
+    }),
+    row("Cllr", first.cllr, second.cllr, decimal),
+    row("minCllr", first.minimumCllr, second.minimumCllr, decimal),
   ];
-  const rows = figures.map(([figure, of, words]): ComparedFigure => {
-    const [one, other] = [of(before.summary!), of(after.summary!)];
-    return { figure, before: words(one), after: words(other), change: changeOf(one, other) };
+  const lists = before.openSet.flatMap(({ size, targetRate, fnir }) => {
+    const same = after.openSet.find((list) => list.size === size && list.targetRate === targetRate);
+    const of = (value: number): Estimate => ({ value, interval: null });
+    const figure = `FNIR, list of ${size}, target FPIR ${100 * targetRate} %`;
+    return same ? [row(figure, of(fnir), of(same.fnir), ({ value }) => rate(value))] : [];
   });
-  const lists = before.openSet.flatMap((row): ComparedFigure[] => {
-    const same = after.openSet.find(({ size, targetRate }) => size === row.size && targetRate === row.targetRate);
-    if (!same) return [];
-    const [one, other] = [row.fnir, same.fnir].map((value): Estimate => ({ value, interval: null })) as [
-      Estimate,
-      Estimate,
-    ];
-    const figure = `FNIR, list of ${row.size}, target FPIR ${100 * row.targetRate} %`;
-    return [{ figure, before: rate(row.fnir), after: rate(same.fnir), change: changeOf(one, other) }];
-  });
-  const trials = ({ summary }: Answer) => `${summary!.sameTrials} same, ${summary!.differentTrials} different`;
+  const trials = ({ summary }: ComparedEvaluation) =>
+    `${summary.sameTrials} same, ${summary.differentTrials} different`;
   const note =
     trials(before) === trials(after)
       ? null

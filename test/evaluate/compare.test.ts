@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { comparedEvaluation, compareEvaluations } from "../../src/evaluate/compare.js";
+
+const estimate = (value: number, low?: number, high?: number) => ({
+  value,
+  interval: low === undefined ? null : { low, high: high! },
+});
+const answer = {
+  summary: {
+    sameTrials: 10,
+    differentTrials: 1000,
+    equalErrorRate: estimate(0.04, 0.02, 0.06),
+    cllr: estimate(0.2, 0.1, 0.3),
+    minimumCllr: estimate(0.1),
+    operatingPoints: [0.01, 0.001].map((falseMatchRate) => ({ falseMatchRate, fnmr: estimate(0.1, 0.05, 0.2) })),
+  },
+  openSet: [{ size: 10, targetRate: 0.01, fnir: 0.3 }],
+};
+const read = (value: unknown) => comparedEvaluation(JSON.stringify(value));
+
+describe("two evaluations", () => {
+  it("are compared figure by figure, with the interval of the first", () => {
+    const summary = {
+      ...answer.summary,
+      equalErrorRate: estimate(0.05),
+      cllr: estimate(0.4),
+      minimumCllr: estimate(0.05),
+    };
+    const { rows, note } = compareEvaluations(read(answer)!, read({ ...answer, summary })!);
+    expect(rows.map(({ figure, change }) => [figure, change])).toEqual([
+      ["EER", "within the interval"],
+      ["FNMR at FMR 1 %", "same"],
+      ["FNMR at FMR 0.1 %", "same"],
+      ["Cllr", "worse"],
+      ["minCllr", "better"],
+      ["FNIR, list of 10, target FPIR 1 %", "same"],
+    ]);
+    expect(note).toBeNull();
+    expect(rows[0]).toMatchObject({ before: "4.00 % (2.00 to 6.00)", after: "5.00 %" });
+  });
+
+  it("may be of different versions: only what both have is compared", () => {
+    const [, low] = answer.summary.operatingPoints;
+    const other = { summary: { ...answer.summary, sameTrials: 12, operatingPoints: [low], news: 1 } };
+    const { rows, note } = compareEvaluations(read(answer)!, read(other)!);
+    expect(rows.map(({ figure }) => figure)).toEqual(["EER", "FNMR at FMR 0.1 %", "Cllr", "minCllr"]);
+    expect(note).toMatch(/^The trials differ \(10 same, 1000 different; 12 same/);
+  });
+
+  it("are refused without figures", () => {
+    for (const wrong of [null, [], {}, { summary: null }, { summary: {} }, { ...answer, openSet: {} }])
+      expect(read(wrong)).toBeNull();
+    // What JSON makes of a number that is not finite.
+    expect(read({ ...answer, summary: { ...answer.summary, cllr: { value: null, interval: null } } })).toBeNull();
+    expect(comparedEvaluation("<html>")).toBeNull();
+  });
+});
