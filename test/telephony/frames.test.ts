@@ -376,6 +376,30 @@ describe("RTP", () => {
     expect(session.packets).toBe(5);
   });
 
+  it("adds no silence for a key that is sent together with audio, or repeated after it", () => {
+    const session = new RtpSession("ulaw", { callId: "c" });
+    const key = (end: number) => Buffer.from([5, end | 10, 1, 64]);
+    const sent = [
+      packet(1, 0),
+      packet(2, 160, key(0), 101),
+      packet(3, 160),
+      packet(4, 160, key(0), 101),
+      packet(5, 320),
+      packet(6, 160, key(0x80), 101),
+      packet(7, 480),
+      packet(9, 160, key(0x80), 101),
+      packet(10, 160, key(0x80), 101),
+      packet(11, 800),
+      packet(12, 960),
+    ];
+    const events = sent.flatMap((one) => [...session.receive(one).events]);
+    expect(events.map((event) => ("samples" in event ? `${event.kind} ${event.samples}` : event.kind))).toEqual([
+      ...["start", "audio", "audio", "audio", "key", "audio"],
+      // The packet 8, of 160 samples, was lost before the repetition of the key.
+      ...["silence 160", "audio", "audio"],
+    ]);
+  });
+
   it("ignores what is not a valid packet", () => {
     const session = new RtpSession("ulaw", { callId: "c" });
     const changed = (at: number, value: number) => packet(1, 0).map((byte, i) => (i === at ? value : byte));
@@ -397,6 +421,9 @@ describe("RTP", () => {
       "audio",
     ]);
     expect(kinds(session, packet(3, 320, Buffer.from([1, 0x80, 0]), 101), packet(4, 320))).toEqual(["audio"]);
+    const samples16 = new RtpSession("slin16", { callId: "c" });
+    expect(kinds(samples16, packet(1, 0, Buffer.alloc(641), 118))).toEqual([]);
+    expect(kinds(samples16, packet(1, 0, Buffer.alloc(640), 118))).toEqual(["start", "audio"]);
   });
 });
 

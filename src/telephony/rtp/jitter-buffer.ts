@@ -14,7 +14,7 @@ export class JitterBuffer {
   readonly #waiting = new Map<number, RtpPacket>();
   /** The next sequence number. */
   #due: number | null = null;
-  /** Its expected timestamp. */
+  /** The time up to which audio has been passed on. */
   #dueTimestamp = 0;
 
   constructor(
@@ -55,11 +55,13 @@ export class JitterBuffer {
     const ordered: Ordered[] = [];
     for (let packet = this.#waiting.get(this.#due!); packet; packet = this.#waiting.get(this.#due!)) {
       this.#waiting.delete(packet.sequence);
-      const silent = (packet.timestamp - this.#dueTimestamp) >>> 0;
-      if (silent > 0 && silent < 0x7fffffff) ordered.push({ kind: "pause", samples: silent });
+      const silent = this.#passed(packet);
+      if (silent > 0) ordered.push({ kind: "pause", samples: silent });
       ordered.push({ kind: "packet", packet });
       this.#due = (packet.sequence + 1) & 0xffff;
-      this.#dueTimestamp = (packet.timestamp + this.samplesOf(packet)) >>> 0;
+      const samples = this.samplesOf(packet);
+      // Packets of a key repeat the time at which it was pressed, even after later audio. They must not set the time back.
+      if (samples > 0 || silent > 0) this.#dueTimestamp = (packet.timestamp + samples) >>> 0;
     }
     return ordered;
   }
@@ -70,9 +72,16 @@ export class JitterBuffer {
     for (const packet of this.#waiting.values())
       if (!nearest || distance(this.#due!, packet.sequence) < distance(this.#due!, nearest.sequence)) nearest = packet;
     const packets = distance(this.#due!, nearest!.sequence);
-    const samples = (nearest!.timestamp - this.#dueTimestamp) >>> 0;
-    this.#begin(nearest!);
-    return [{ kind: "gap", packets, samples: samples < 0x7fffffff ? samples : 0 }, ...this.#inOrder()];
+    const samples = this.#passed(nearest!);
+    this.#due = nearest!.sequence;
+    this.#dueTimestamp = (this.#dueTimestamp + samples) >>> 0;
+    return [{ kind: "gap", packets, samples }, ...this.#inOrder()];
+  }
+
+  /** Samples between the audio so far and the packet; 0 if the packet is from an earlier time. */
+  #passed({ timestamp }: RtpPacket): number {
+    const samples = (timestamp - this.#dueTimestamp) >>> 0;
+    return samples < 0x7fffffff ? samples : 0;
   }
 }
 

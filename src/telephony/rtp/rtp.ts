@@ -34,6 +34,7 @@ export class RtpSession extends DialectSession {
   readonly #buffer: JitterBuffer;
   #source: number | null = null;
   #isStarted = false;
+  readonly #bytesPerSample: number;
   #packets = 0;
   #lastKeyAt = -1;
 
@@ -45,9 +46,9 @@ export class RtpSession extends DialectSession {
   ) {
     super();
     this.#format = FORMATS[format];
-    const bytesPerSample = this.#format.encoding === "l16" ? 2 : 1;
+    this.#bytesPerSample = this.#format.encoding === "l16" ? 2 : 1;
     this.#buffer = new JitterBuffer(PATIENCE_PACKETS, ({ payloadType, payload }) =>
-      this.#isAudio(payloadType) ? payload.length / bytesPerSample : 0,
+      this.#isAudio(payloadType) ? payload.length / this.#bytesPerSample : 0,
     );
   }
 
@@ -66,6 +67,8 @@ export class RtpSession extends DialectSession {
       packet.payloadType !== COMFORT_NOISE
     )
       return nothing;
+    // Half a sample would shift the bytes of all samples after it.
+    if (this.#isAudio(packet.payloadType) && packet.payload.length % this.#bytesPerSample !== 0) return nothing;
     this.#packets++;
     this.#source = packet.source;
     const events: CallEvent[] = [];
