@@ -7,7 +7,7 @@ export class Announcements<T> {
 
   constructor(
     private readonly seconds: number,
-    private readonly now: () => number = () => Date.now() / 1000,
+    private readonly now: () => number = () => performance.now() / 1000,
   ) {}
 
   /** False if too many are waiting. */

@@ -243,11 +243,11 @@ export class Switchboard {
     const session = new RtpSession(format, { ...fields, callId });
     const call = this.#begin(parts, session, { send: () => {}, close, flow: null });
     // UDP has no end of connection, so a pause ends the call.
-    let receivedAt = Date.now();
+    let receivedAt = performance.now();
     let hasReceived = false;
     const idle = setInterval(() => {
       const patience = hasReceived ? Math.min(2, this.parts.idleSeconds) : line.announcedSeconds;
-      if (Date.now() - receivedAt > patience * 1000) close();
+      if (performance.now() - receivedAt > patience * 1000) close();
     }, 250);
     let peer: string | null = null;
     socket.on("message", (bytes, { address, port }) => {
@@ -258,7 +258,7 @@ export class Switchboard {
       call.receive(new Uint8Array(bytes));
       if (session.packets === before) return;
       peer = sender;
-      receivedAt = Date.now();
+      receivedAt = performance.now();
       hasReceived = true;
     });
     socket.on("error", close);

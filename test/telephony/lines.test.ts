@@ -208,6 +208,28 @@ describe("ports of RTP calls", () => {
     caller.close();
   });
 
+  it("a change of the system's clock does not end the call", async () => {
+    const { port } = await announce("rtp", { from: "+4930", callId: "clock-call" });
+    const caller = createSocket("udp4");
+    const send = async (from: number, to: number) => {
+      for (let n = from; n < to; n++) {
+        const head = Buffer.from([0x80, 0, 0, n, 0, 0, 0, 0, 0, 0, 0, 7]);
+        head.writeUInt32BE(160 * n, 4);
+        caller.send(Buffer.concat([head, spoken(0.02)]), Number(port), "127.0.0.1");
+        await wait(1);
+      }
+    };
+    await send(0, 20);
+    const now = Date.now;
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + 3_600_000);
+    // The box looks for calls without packets every quarter of a second.
+    await wait(600);
+    clock.mockRestore();
+    await send(20, 200);
+    expect(await told("rtp", "clock-call")).toMatchObject({ decision: "AUTHENTIC" });
+    caller.close();
+  });
+
   let box: LiveBox;
   const announceOne = async (fields: object) => {
     const body = JSON.stringify({ from: "+4930", ...fields });
