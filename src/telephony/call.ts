@@ -25,6 +25,7 @@ import {
   DialectError,
   type DialectSession,
   type Frame,
+  KEYS,
 } from "./port.js";
 import type { Webhook } from "./webhook.js";
 
@@ -109,6 +110,7 @@ export class Call {
       this.#requests.expect(event.format);
       this.#running = this.#run(event.fields, event.format).catch((error: unknown) => this.#fail(error));
     } else if (event.kind === "end") this.#requests.end();
+    else if (event.kind === "key" && !isKey(event.digit)) return;
     else if (this.#format) this.#requests.push(requestOf(event, this.#format));
   }
 
@@ -289,6 +291,8 @@ async function* startedWith(first: ListenRequest, rest: AsyncIterable<ListenRequ
   yield first;
   yield* rest;
 }
+
+const isKey = (digit: string): boolean => digit.length === 1 && KEYS.includes(digit);
 
 /** The byte for silence in each encoding. */
 const SILENT_BYTE = { pcm16: 0, l16: 0, alaw: 0xd5, mulaw: 0xff } as const;

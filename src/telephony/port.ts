@@ -111,5 +111,8 @@ const LONGEST_SHOWN = 64;
 /** A value of a frame for an error message. `String` throws for some objects that JSON can hold. */
 export const shown = (value: unknown): string => `${JSON.stringify(value)}`.slice(0, LONGEST_SHOWN);
 
+/** The keys of a telephone, by their numbers in RFC 4733. Telephone systems report others too, such as a hook flash. */
+export const KEYS = "0123456789*#ABCD";
+
 export const isRate = (rate: unknown): rate is number =>
   typeof rate === "number" && Number.isInteger(rate) && rate >= 8_000 && rate <= 48_000;

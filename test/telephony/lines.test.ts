@@ -308,6 +308,15 @@ describe("WebSocket lines", () => {
     });
   });
 
+  it("jambonz: a key that no telephone has does not end the call", async () => {
+    const socket = await socketTo("jambonz", { authorization: basicHeader });
+    socket.send(JSON.stringify({ callSid: "flash", from: "+4930", sampleRate: 8000 }));
+    socket.send(JSON.stringify({ event: "dtmf", dtmf: "!" }));
+    for (const piece of pieces(bytesOf(samples(4)), 320)) socket.send(piece);
+    expect(await told("jambonz", "flash")).toMatchObject({ decision: "AUTHENTIC" });
+    socket.close();
+  });
+
   it("the test caller plays a recording and prints what the box sent as JSON", async () => {
     const folder = await mkdtemp(join(tmpdir(), "vivavoce-call-"));
     const recording = join(folder, "call.wav");

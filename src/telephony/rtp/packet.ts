@@ -1,4 +1,5 @@
 /** An RTP packet (RFC 3550 §5.1), and DTMF keys (RFC 4733). */
+import { KEYS } from "../port.js";
 
 export interface RtpPacket {
   readonly payloadType: number;
@@ -37,8 +38,6 @@ export function rtpPacketOf(bytes: Uint8Array): RtpPacket | null {
     payload: bytes.slice(from, to),
   };
 }
-
-const KEYS = "0123456789*#ABCD";
 
 /** The key of a telephone event, reported once, at its end; `null` also for bytes that are not an event. */
 export function keyOf(payload: Uint8Array): string | null {
