@@ -274,10 +274,14 @@ describe("AudioHook", () => {
     expect(session.receive(message("discarded", 3, { start: "PT1S", discarded: "PT0.5S" })).events).toEqual([
       { kind: "lost", samples: 4000 },
     ]);
-    const closing = session.receive(message("close", 4, { reason: "end" }));
+    expect(session.receive(message("paused", 4)).events).toEqual([]);
+    expect(session.receive(message("ping", 5)).events).toEqual([{ kind: "audio", bytes: new Uint8Array() }]);
+    expect(session.receive(message("resumed", 6)).events).toEqual([]);
+    expect(session.receive(message("ping", 7)).events).toEqual([]);
+    const closing = session.receive(message("close", 8, { reason: "end" }));
     expect(closing.events).toEqual([{ kind: "end" }]);
-    expect(JSON.parse(closing.replies[0] as string)).toMatchObject({ type: "closed", seq: 3, clientseq: 4 });
-    expect(() => session.receive(message("ping", 9))).toThrow(/expected message 5, got 9/);
+    expect(JSON.parse(closing.replies[0] as string)).toMatchObject({ type: "closed", seq: 5, clientseq: 8 });
+    expect(() => session.receive(message("ping", 19))).toThrow(/expected message 9, got 19/);
   });
 
   it("answers a configuration probe without starting a call", () => {

@@ -479,6 +479,28 @@ describe("WebSocket lines", () => {
     socket.close();
   });
 
+  it("AudioHook: a pause that is longer than the idle time does not end the call", async () => {
+    const id = "30b0e395-84d3-4570-ac13-9a62d8f514c0";
+    const conversationId = "190eaa2f-72fa-480a-83e0-8667ff89c0ec";
+    const socket = await socketTo("audiohook", audioHookHeaders(new URL(live.box.url).host, id));
+    let seq = 0;
+    const send = (type: string, parameters: object = {}) =>
+      socket.send(JSON.stringify({ version: "2", type, seq: ++seq, serverseq: 0, id, position: "PT0S", parameters }));
+    const media = [{ type: "audio", format: "PCMU", channels: ["external"], rate: 8000 }];
+    send("open", { conversationId, participant: { ani: "+4930" }, media });
+    await once(socket, "message");
+    socket.send(spoken(0.5));
+    send("paused");
+    for (let i = 0; i < 6; i++) {
+      await wait(500);
+      send("ping");
+    }
+    send("resumed");
+    socket.send(spoken(4));
+    expect(await told("audiohook", conversationId)).toMatchObject({ decision: "AUTHENTIC" });
+    socket.close();
+  });
+
   it("a connection without the dialect's credentials is refused", async () => {
     expect(await refusedWith("twilio", { "x-twilio-signature": "AAAA" })).toBe(401);
     expect(await refusedWith("jambonz", {})).toBe(401);

@@ -6,6 +6,7 @@ import type { ListenResponse, StatusError } from "../../contract/index.js";
 import { StatusCode } from "../../contract/index.js";
 import { lineMessageOf } from "../line-message.js";
 import {
+  type CallEvent,
   type CallFormat,
   DialectError,
   DialectSession,
@@ -30,11 +31,15 @@ interface Media {
 /** Genesys tests a configuration with a conversation of this id and sends no audio. */
 const PROBE_ID = "00000000-0000-0000-0000-000000000000";
 
+/** Genesys may pause the audio for minutes and goes on with its pings. Without this, the call would end as if nobody were there. */
+const STILL_THERE: CallEvent = { kind: "audio", bytes: new Uint8Array() };
+
 export class AudioHookSession extends DialectSession {
   #id: string | null = null;
   #seq = 0;
   #clientSeq = 0;
   #media: Media | null = null;
+  #isPaused = false;
 
   receive(frame: Frame): Received {
     if (typeof frame !== "string") {
@@ -57,15 +62,19 @@ export class AudioHookSession extends DialectSession {
       case "close":
         return { events: [{ kind: "end" }], replies: [this.#message("closed", {})] };
       case "ping":
-        return { events: [], replies: [this.#message("pong", {})] };
+        return { events: this.#isPaused ? [STILL_THERE] : [], replies: [this.#message("pong", {})] };
       case "dtmf":
         return typeof parameters.digit === "string" ? events({ kind: "key", digit: parameters.digit }) : nothing;
       case "discarded":
         return this.#discarded(parameters);
       case "update":
         return { events: [], replies: [this.#message("updated", {})] };
+      case "paused":
+      case "resumed":
+        this.#isPaused = type === "paused";
+        return nothing;
       default:
-        // paused, resumed, error, playback_… and future messages.
+        // error, playback_… and future messages.
         return nothing;
     }
   }
