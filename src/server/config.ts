@@ -123,7 +123,7 @@ export const configSchema = z.strictObject({
         .int()
         .min(1)
         .max(256)
-        .default(() => Math.max(1, availableParallelism())),
+        .default(() => availableParallelism()),
       /** Calls that may wait for a worker; the next one gets BUSY. */
       queuedAudio: z.number().int().min(0).max(100_000).default(64),
       /** Bytes of a message or a JSON body. */

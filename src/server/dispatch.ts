@@ -67,6 +67,12 @@ interface MediaMessage extends Message {
 
 const LEAST_MESSAGE_BYTES = 64;
 
+/** What the results of operations have that is measured. */
+interface Measured {
+  readonly decision?: Decision;
+  readonly audioDetails?: { readonly grossAudio?: Duration };
+}
+
 interface Timing {
   /** When the request was complete; for a recording, when it began. */
   startedAt: number;
@@ -357,15 +363,10 @@ export class Dispatcher {
 
   #measure(operation: string, response: Message, timing: Timing): void {
     const { metrics } = this.parts;
-    const { result, decision } = response as { result?: unknown; decision?: unknown };
-    const found =
-      typeof result === "object" && result !== null ? (result as { decision?: unknown; audioDetails?: unknown }) : {};
-    const decided = found.decision ?? decision;
-    if (typeof decided === "number" && decided !== Decision.UNSPECIFIED) {
-      metrics.decision(operation, Decision[decided] ?? String(decided));
-    }
+    const { decision, audioDetails } = (response as { result?: Measured }).result ?? {};
+    if (decision) metrics.decision(operation, Decision[decision] ?? String(decision));
     if (!AUDIO_OPERATIONS.has(operation)) return;
-    const gross = (found.audioDetails as { grossAudio?: Duration } | undefined)?.grossAudio;
+    const gross = audioDetails?.grossAudio;
     if (gross) metrics.audio(operation, Number(gross.seconds) + gross.nanos / 1e9, timing.workedSeconds);
   }
 }

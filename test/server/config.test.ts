@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ConfigError, configSchema, ENVIRONMENT, loadConfig } from "../../src/server/config.js";
 import { startBox } from "../../src/server/start.js";
 
@@ -73,6 +73,40 @@ describe("precedence", () => {
     expect(loadConfig({ env: { VIVAVOCE_CONFIG: file({ port: 5 }) } }).port).toBe(5);
   });
 
+  it("has its data in the user's folder, or where the environment says", () => {
+    try {
+      vi.stubEnv("XDG_DATA_HOME", "");
+      expect(loadConfig({ env: {} }).store).toBe(join(homedir(), ".local", "share", "vivavoce", "store"));
+      vi.stubEnv("XDG_DATA_HOME", "/data");
+      expect(loadConfig({ env: {} })).toMatchObject({
+        store: "/data/vivavoce/store",
+        evaluation: "/data/vivavoce/last-evaluation.json",
+      });
+      vi.stubEnv("VIVAVOCE_EVALUATION", "/tmp/figures.json");
+      expect(loadConfig({ env: {} }).evaluation).toBe("/tmp/figures.json");
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  });
+
+  it("ignores variables that are empty or of other programs, and flags that are not given", () => {
+    const env = { VIVAVOCE_PORT: "", VIVAVOCE_TOKEN: "x", VIVAVOCE_URL: "http://box", PORT: "5" };
+    expect(loadConfig({ env, flags: { port: undefined } }).port).toBe(8080);
+  });
+
+  it("takes a text as it is and everything else as JSON, from the environment and from flags", () => {
+    const env = { VIVAVOCE_STORE: "123", VIVAVOCE_LOG_LEVEL: "warn", VIVAVOCE_TRUST_PROXY: '["10.0.0.0/8"]' };
+    const config = loadConfig({ env, flags: { host: "::1", compressedAudio: "false", "limits.callBurst": "7" } });
+    expect(config).toMatchObject({ store: "123", log: { level: "warn" }, trustProxy: ["10.0.0.0/8"], host: "::1" });
+    expect(config).toMatchObject({ compressedAudio: false, limits: { callBurst: 7 } });
+  });
+
+  it("replaces a group in the file that is not one", () => {
+    const path = file({ limits: null, log: [] });
+    const config = loadConfig({ env: {}, file: path, flags: { "limits.callBurst": 7, "log.level": "error" } });
+    expect(config).toMatchObject({ limits: { callBurst: 7 }, log: { level: "error" } });
+  });
+
   it("has a variable for every setting that exists, and none for one that does not", () => {
     const settings = (schema: unknown, prefix: string): string[] =>
       Object.entries(shapeOf(schema)!).flatMap(([name, inner]) =>
@@ -142,6 +176,91 @@ describe("an invalid setting is refused before anything is opened, with its name
     expect(() => loadConfig({ env: {}, ...sources })).toThrow(message);
   });
 
+  it.each([
+    ["port", 0, 65_535],
+    ["limits.concurrentAudio", 1, 256],
+    ["limits.queuedAudio", 0, 100_000],
+    ["limits.liveCalls", 0, 100_000],
+    ["limits.liveCallsPerScope", 1, 100_000],
+    ["limits.callBurst", 1, Number.MAX_SAFE_INTEGER],
+    ["limits.messageBytes", 1, Number.MAX_SAFE_INTEGER],
+    ["limits.callSeconds", 0.001, 86_400],
+  ])("%s is from %d to %d", (setting, least, most) => {
+    const given = (value: number) => () => loadConfig({ env: {}, flags: { [setting]: value } });
+    for (const value of [least, most]) expect(given(value)).not.toThrow();
+    for (const value of [least - 1, most + 1]) expect(given(value)).toThrow(`${setting} (the command line): must be`);
+  });
+
+  it.each(["limits.callsPerSecond", "mediaRetentionSeconds"])("%s is 0 or more", (setting) => {
+    const given = (value: number) => () => loadConfig({ env: {}, flags: { [setting]: value } });
+    for (const value of [0, 0.5, 1e9]) expect(given(value)).not.toThrow();
+    expect(given(-0.1)).toThrow(`${setting} (the command line): must be`);
+  });
+
+  it.each(["https://app.example.com", "http://127.0.0.1:3000"])("%s is an origin", (origin) => {
+    expect(loadConfig({ env: {}, flags: { "cors.origins": [origin] } }).cors.origins).toEqual([origin]);
+  });
+
+  it.each([
+    "https://app.example.com/",
+    "https://app.example.com/page",
+    "app.example.com",
+    "https://",
+    "wss://app.example.com",
+    "*",
+  ])("%s is not an origin", (origin) => {
+    expect(() => loadConfig({ env: {}, flags: { "cors.origins": [origin] } })).toThrow(/must be an origin such as/);
+  });
+
+  it("a proxy is an address or a network", () => {
+    const given = (proxy: string) => () => loadConfig({ env: {}, flags: { trustProxy: [proxy] } });
+    for (const proxy of ["10.0.0.1", "10.0.0.0/8", "fd00::/8"]) expect(given(proxy)).not.toThrow();
+    for (const proxy of ["proxy.example.com", "10.0.0.0/33"])
+      expect(given(proxy)).toThrow(/must be an address or a network/);
+  });
+
+  it("a page must exist", () => {
+    expect(loadConfig({ env: {}, flags: { page: folder } }).page).toBe(folder);
+    expect(() => loadConfig({ env: {}, flags: { page: "/nowhere/page" } })).toThrow(
+      new ConfigError("page: /nowhere/page: no such folder"),
+    );
+  });
+
+  it("each telephone line has its own name", () => {
+    const line = (name: string) => ({ name, dialect: "audiosocket", scope: "bank", port: 0 });
+    const given = (...names: string[]) => loadConfig({ env: {}, flags: { telephony: names.map(line) } });
+    expect(given("a", "b").telephony).toHaveLength(2);
+    expect(() => given("a", "b", "a")).toThrow('telephony: two lines are named "a"; give each a different name');
+  });
+
+  it("a key has one source, and keys in a database have a master key", () => {
+    const given = (seal: Record<string, string>, store = "/store") =>
+      loadConfig({ env: {}, flags: { store, seal } }).seal;
+    for (const seal of [
+      { keys: "/keys" },
+      { masterKey: "a", previousMasterKey: "b" },
+      { keys: "postgres://a/keys", masterKeyCommand: "a" },
+      { keys: "postgresql://a/keys", masterKeyFile: "a" },
+    ])
+      expect(given(seal)).toEqual(seal);
+    expect(given({ keys: "/keys" }, "postgres://a/b")).toEqual({ keys: "/keys" });
+    expect(() => given({ keys: "postgres://a/keys" })).toThrow(/keys in a database need a master key/);
+    expect(() => given({ keys: "postgres://a/keys", previousMasterKey: "b" })).toThrow(/need a master key/);
+    expect(() => given({ masterKeyFile: "a", masterKeyCommand: "b", masterKey: "c" })).toThrow(
+      "seal: set only one of masterKeyFile and masterKeyCommand and masterKey",
+    );
+    expect(() => given({ previousMasterKey: "a", previousMasterKeyFile: "b" })).toThrow(
+      "seal: set only one of previousMasterKeyFile and previousMasterKey",
+    );
+  });
+
+  it("tokens of other issuers are enough, and without tokens no issuer is needed", () => {
+    const issuers = [{ issuer: "https://login", jwks: "https://login/keys", audience: "box" }];
+    const given = (auth: Record<string, unknown>) => loadConfig({ env: {}, flags: { auth } }).auth;
+    expect(given({ ownIssuer: false, issuers }).issuers).toEqual([{ ...issuers[0], scopesClaim: "gk_scopes" }]);
+    expect(given({ ownIssuer: false, required: false }).required).toBe(false);
+  });
+
   it("does not repeat a secret", () => {
     const line = { name: "a", dialect: "jambonz", scope: "default", user: "u", password: "sesame" };
     expect(() => loadConfig({ env: {}, flags: { telephony: [line] } })).toThrow(
@@ -156,7 +275,7 @@ describe("an invalid setting is refused before anything is opened, with its name
   });
 
   it("lets tokens be switched off on loopback", () => {
-    for (const host of ["127.0.0.1", "localhost", "::1", "127.1.2.3"]) {
+    for (const host of ["127.0.0.1", "localhost", "::1", "[::1]", "127.1.2.3"]) {
       expect(loadConfig({ env: {}, flags: { host, "auth.required": false } }).auth.required).toBe(false);
     }
     for (const host of ["0.0.0.0", "::", "10.0.0.1", "127.0.0.1.example.com"]) {

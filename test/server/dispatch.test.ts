@@ -1,6 +1,6 @@
 import { create, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   AddMediaSegmentRequestSchema,
   AddMediaSegmentResponseSchema,
@@ -12,7 +12,15 @@ import {
   StatusError,
 } from "../../src/contract/index.js";
 import { type LiveOperations, METHODS, type Operations } from "../../src/contract/operations.js";
-import { asStatusError, type Call, Dispatcher, type DispatchLimits, stackOf } from "../../src/server/dispatch.js";
+import {
+  asStatusError,
+  type Call,
+  callerGone,
+  Dispatcher,
+  type DispatchLimits,
+  endedWith,
+  stackOf,
+} from "../../src/server/dispatch.js";
 import type { Guard } from "../../src/server/guard.js";
 import { CallRates } from "../../src/server/limits/call-rates.js";
 import { LiveCalls } from "../../src/server/limits/live-calls.js";
@@ -24,17 +32,18 @@ import { headersOf, Refusal } from "../../src/server/refusal.js";
 
 const upload = METHODS.find(({ name }) => name === "AddMediaSegment")!;
 const verify = METHODS.find(({ name }) => name === "Verify")!;
+const train = METHODS.find(({ name }) => name === "Train")!;
 const limits: DispatchLimits = {
   callSeconds: 60,
   mediaBytes: 1000,
-  mediaIdleSeconds: 60,
+  mediaIdleSeconds: 20,
   mediaReadSeconds: 60,
   liveBytesPerSecond: 1000,
   liveCallSeconds: 60,
   liveIdleSeconds: 60,
   liveSilenceSeconds: 60,
 };
-const guard: Guard = { admit: async () => ({ id: "bank", mayTouch: (scope) => scope !== "foreign" }) };
+const guard: Guard = { admit: async () => ({ id: "bank", mayTouch: (scope) => !scope.startsWith("foreign") }) };
 
 function dispatcherOf(
   operations: Record<string, (request: never) => Promise<unknown> | AsyncIterable<unknown>>,
@@ -63,6 +72,55 @@ it("an unexpected failure is INTERNAL_ERROR, and the log has its causes", () => 
   const full = new Error("could not be written", { cause: new Error("ENOSPC: no space left on device") });
   expect(asStatusError(full)).toMatchObject({ code: StatusCode.INTERNAL_ERROR });
   expect(stackOf(asStatusError(full))).toContain("caused by: Error: ENOSPC: no space left on device");
+});
+
+it("causes that go round in a circle are logged up to the fifth", () => {
+  const [one, other] = [new Error("one"), new Error("other")];
+  one.cause = other;
+  other.cause = one;
+  expect(stackOf(one).match(/Error: (one|other)/g)).toEqual([
+    "Error: one",
+    "Error: other",
+    "Error: one",
+    "Error: other",
+    "Error: one",
+  ]);
+  expect(stackOf(new Error("text", { cause: "the disk" }))).toMatch(/\ncaused by: the disk$/);
+});
+
+it.each([
+  [Code.InvalidArgument, StatusCode.BAD_REQUEST],
+  [Code.ResourceExhausted, StatusCode.TOO_LARGE],
+  [Code.Canceled, StatusCode.CANCELLED],
+  [Code.Aborted, StatusCode.CANCELLED],
+  [Code.DeadlineExceeded, StatusCode.DEADLINE_EXCEEDED],
+  [Code.Unimplemented, StatusCode.NOT_IMPLEMENTED],
+  [Code.Internal, StatusCode.BAD_REQUEST],
+])("code %i of the framework is status %i, with its message and headers", (code, status) => {
+  const error = asStatusError(new ConnectError("protocol error", code, { "accept-encoding": "gzip" }));
+  expect(error).toMatchObject({ code: status, message: "protocol error" });
+  expect(headersOf(error)).toEqual({ "accept-encoding": "gzip" });
+});
+
+it("a response that cannot be serialized is our fault", () => {
+  for (const message of ["serialize message: no", "internal error"])
+    expect(asStatusError(new ConnectError(message, Code.Internal))).toMatchObject({ code: StatusCode.INTERNAL_ERROR });
+  expect(asStatusError(new ConnectError("serialize message: no", Code.InvalidArgument))).toMatchObject({
+    code: StatusCode.BAD_REQUEST,
+  });
+});
+
+it("a caller that goes away ends its call, before or after it began", () => {
+  const late = callerGone(new ConnectError("late", Code.DeadlineExceeded));
+  expect(late).toMatchObject({ code: StatusCode.DEADLINE_EXCEEDED, message: "the caller's deadline passed" });
+  for (const reason of [new ConnectError("gone", Code.Canceled), new Error("gone")])
+    expect(callerGone(reason)).toMatchObject({ code: StatusCode.CANCELLED, message: "the caller disconnected" });
+  expect(endedWith(AbortSignal.abort()).signal.reason).toMatchObject({ code: StatusCode.CANCELLED });
+  const leaving = new AbortController();
+  const { signal } = endedWith(leaving.signal);
+  expect(signal.aborted).toBe(false);
+  leaving.abort();
+  expect(signal.reason).toMatchObject({ code: StatusCode.CANCELLED });
 });
 
 it("an error has its headers, and its retry time rounded up to whole seconds", () => {
@@ -174,6 +232,51 @@ describe("an upload", () => {
     expect(uploads.used).toBe(1200);
   });
 
+  it("may be as long as the limit, besides the message with its context", async () => {
+    const { dispatcher } = dispatcherOf(readAll);
+    await dispatcher.clientStream(upload, stream(piece(0, "own"), piece(1000)), call());
+    await dispatcher.clientStream(upload, stream(piece(64, "own"), piece(1000)), call());
+    const longer = dispatcher.clientStream(upload, stream(piece(65, "own"), piece(1000)), call());
+    await expect(longer).rejects.toMatchObject({
+      code: StatusCode.TOO_LARGE,
+      message: "the recording is larger than the 1000 bytes allowed",
+    });
+  });
+
+  it("ends if its sender pauses for too long, but not while what was sent is processed", async () => {
+    vi.useFakeTimers();
+    try {
+      let process = () => {};
+      const { dispatcher } = dispatcherOf({
+        async addMediaSegment(requests: AsyncIterable<Message>) {
+          for await (const _ of requests)
+            await new Promise<void>((resolve) => {
+              process = resolve;
+            });
+        },
+      });
+      async function* pausing() {
+        yield piece(10, "own");
+        await new Promise(() => {});
+      }
+      const sent = call();
+      const refused = dispatcher.clientStream(upload, pausing(), sent);
+      const outcome = expect(refused).rejects.toMatchObject({
+        code: StatusCode.DEADLINE_EXCEEDED,
+        message: "nothing was sent for 20 s",
+      });
+      await vi.advanceTimersByTimeAsync(30_000);
+      expect(sent.ended.signal.aborted).toBe(false);
+      process();
+      await vi.advanceTimersByTimeAsync(19_000);
+      expect(sent.ended.signal.aborted).toBe(false);
+      await vi.advanceTimersByTimeAsync(1000);
+      await outcome;
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it("of single bytes is charged per message, not per byte", async () => {
     const { dispatcher, uploads } = dispatcherOf(readAll);
     let sent = 0;
@@ -245,6 +348,73 @@ describe("a call", () => {
       ["call", "Verify", "OK", undefined],
       ["call", "Verify", "PERMISSION_DENIED", undefined],
     ]);
+  });
+
+  it("measures how long it waited, worked and took", async () => {
+    vi.useFakeTimers();
+    try {
+      const result = { audioDetails: { grossAudio: { seconds: 4n, nanos: 0 } } };
+      const { dispatcher, metrics, logged } = dispatcherOf({
+        async verify() {
+          await new Promise((resolve) => setTimeout(resolve, 2000));
+          return create(verify.output, { result } as never);
+        },
+      });
+      const both = [dispatcher.unary(verify, request("own"), call()), dispatcher.unary(verify, request("own"), call())];
+      await vi.advanceTimersByTimeAsync(4000);
+      await Promise.all(both);
+      const [first, second] = logged();
+      expect(first).toMatchObject({ milliseconds: 2000 });
+      expect(first).not.toHaveProperty("queuedMilliseconds");
+      expect(second).toMatchObject({ milliseconds: 4000, queuedMilliseconds: 2000 });
+      const page = await metrics.text();
+      expect(page).toContain('vivavoce_call_seconds_sum{operation="Verify",protocol="grpc",status="OK"} 6');
+      expect(page).toContain("vivavoce_queue_wait_seconds_sum 2");
+      expect(page).toContain("vivavoce_queue_wait_seconds_count 2");
+      expect(page).toContain('vivavoce_real_time_factor_sum{operation="Verify"} 1');
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("ends after the longest time", async () => {
+    vi.useFakeTimers();
+    try {
+      const { dispatcher } = dispatcherOf({ verify: () => new Promise(() => {}) });
+      const endless = call();
+      const outcome = expect(dispatcher.unary(verify, request("own"), endless)).rejects.toMatchObject({
+        code: StatusCode.DEADLINE_EXCEEDED,
+        message: "the operation took longer than 60 s",
+      });
+      await vi.advanceTimersByTimeAsync(59_000);
+      expect(endless.ended.signal.aborted).toBe(false);
+      await vi.advanceTimersByTimeAsync(1000);
+      await outcome;
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("counts its decision, if it made one", async () => {
+    const decisions = [Decision.AUTHENTIC, Decision.UNSPECIFIED, Decision.FRAUD, Decision.AUTHENTIC];
+    const { dispatcher, metrics } = dispatcherOf({
+      verify: async () => create(verify.output, { result: { decision: decisions.shift() } } as never),
+      train: async () => create(train.output),
+    });
+    while (decisions.length > 0) await dispatcher.unary(verify, request("own"), call());
+    await dispatcher.unary(train, async () => create(train.input), call());
+    const counted = (await metrics.text()).split("\n").filter((line) => line.startsWith("vivavoce_decisions_total"));
+    expect(counted).toEqual([
+      'vivavoce_decisions_total{operation="Verify",decision="AUTHENTIC"} 2',
+      'vivavoce_decisions_total{operation="Verify",decision="FRAUD"} 1',
+    ]);
+  });
+
+  it("is not told the whole name of a scope that is too long to be one", async () => {
+    const { dispatcher } = dispatcherOf({});
+    const long = "foreign".padEnd(500, "-");
+    const refused = dispatcher.unary(verify, request(long), call());
+    await expect(refused).rejects.toMatchObject({ message: expect.stringContaining(`"${long.slice(0, 128)}"`) });
   });
 
   it("adds the length of the audio that it heard to the metrics", async () => {
@@ -326,6 +496,34 @@ describe("a live call", () => {
     for (const { answers, hangUp } of [two, other, next]) {
       hangUp();
       await answers.next();
+    }
+  });
+
+  it("may go on for the time that the stop leaves it, then it is decided", async () => {
+    vi.useFakeTimers();
+    try {
+      const { dispatcher } = dispatcherOf({
+        async *listen(requests: AsyncIterable<{ content: { case: string } }>) {
+          for await (const { content } of requests) yield create(ListenResponseSchema, { party: content.case });
+        },
+      });
+      const { answers } = calling(dispatcher, started("own"));
+      expect((await answers.next()).value).toMatchObject({ party: "start" });
+      const stopped = dispatcher.stop(8);
+      let isDecided = false;
+      const last = answers.next().then((answer) => {
+        isDecided = true;
+        return answer;
+      });
+      await vi.advanceTimersByTimeAsync(7900);
+      expect(isDecided).toBe(false);
+      await vi.advanceTimersByTimeAsync(100);
+      expect((await last).value).toMatchObject({ party: "end" });
+      await answers.next();
+      await stopped;
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
     }
   });
 
