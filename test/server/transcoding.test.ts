@@ -7,11 +7,13 @@ import { text } from "node:stream/consumers";
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { Health } from "../../src/contract/gen/grpc/health/v1/health_pb.js";
 import {
   AuthenticationScoreSchema,
   Decision,
   DecisionReason,
   type GetEnrollStatusRequest,
+  OwnerType,
   SessionType,
   type StartSessionRequest,
   StatusCode,
@@ -21,6 +23,7 @@ import {
 } from "../../src/contract/index.js";
 import { METHODS } from "../../src/contract/operations.js";
 import { bindingMatcher, httpBindings, parsePath } from "../../src/server/http/bindings.js";
+import { openApi } from "../../src/server/http/openapi.js";
 import { serveFolder } from "../../src/server/http/static-files.js";
 import { rehearse } from "./rehearsal.js";
 
@@ -88,6 +91,7 @@ describe("the contract's endpoint table", () => {
     expect(match("GET", "/v1/voiceprints//enrollment-status")).toBeNull();
     expect(match("GET", "/v1/voiceprints/%E0%A4%A/enrollment-status")).toBe("malformed");
     expect(() => parsePath("/v1/x-{a}")).toThrow(/whole segments/);
+    expect(() => httpBindings([Health.method.check])).toThrow("Check has no HTTP binding with a verb");
   });
 });
 
@@ -165,9 +169,12 @@ describe("JSON in", () => {
       "/v1/voiceprints/p/enrollment-status?context.configset_id=a&context.configset_id=b",
       "malformed",
     ],
+    ["a list of messages", "/v1/groups/g/members?gk_owner_ids.unique_ids=a", "malformed", "DELETE"],
+    ["the bytes of a recording as a parameter", "/v1/audios?chunk=AAAA", "malformed", "POST"],
+    ["parameters beside a body", "/v1/sessions/start?external_id=a", "unknown", "POST"],
     ["a parameter of the path", "/v1/voiceprints/p/enrollment-status?gk_voiceprint_profile_id.value=q", "malformed"],
-  ])("refuses %s", async (_, path, violation) => {
-    const response = await rehearse().service.app.request(path);
+  ])("refuses %s", async (_, path, violation, method = "GET") => {
+    const response = await rehearse().service.app.request(path, { method });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({
       status: { statusCode: "INVALID_REQUEST", fieldViolations: [{ violation }] },
@@ -200,11 +207,60 @@ describe("JSON in", () => {
     ],
     ["/v1/groups", { context: CONTEXT, gkOwnerIds: { uniqueIds: [{ value: "a" }, 5] } }, "gk_owner_ids.unique_ids"],
     ["/v1/groups", { gkOwnerIds: { uniqueIds: [{ value: "a" }] }, context: 5 }, "context"],
+    ["/v1/audios/process", { isForEnrollment: { value: true } }, "is_for_enrollment"],
+    ["/v1/audios/process", { channelSelector: { channel: { value: 1 } } }, "channel_selector.channel"],
   ])("names the field that does not fit, with the whole way to it: %s %j", async (path, body, field) => {
     const response = await rehearse().service.app.request(path, post(body));
     expect(await response.json()).toMatchObject({
       status: { message: expect.stringContaining(`${field}: `), fieldViolations: [{ field }] },
     });
+  });
+
+  it("refuses two of which only one may be given, although each is right", async () => {
+    const both = { context: CONTEXT, gk_media_segment_id: { value: "m" }, gk_processed_audio_id: { value: "a" } };
+    const response = await rehearse().service.app.request("/v1/audios/process", post(both));
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      status: { statusCode: "BAD_REQUEST", message: "set only one of gk_media_segment_id and gk_processed_audio_id" },
+    });
+  });
+
+  it.each(["application/json", "multipart/form-data; boundary=x"])("refuses a recording sent as %s", async (type) => {
+    const sent = { method: "POST", body: "RIFF", headers: { "content-type": type } };
+    const response = await rehearse().service.app.request("/v1/audios", sent);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      status: { message: expect.stringContaining("sent as audio/wav or application/octet-stream") },
+    });
+  });
+
+  it("takes every parameter of the description in a query: texts, numbers, enumerations by name and number", async () => {
+    const api = openApi({ serverUrl: "http://box", version: "1" }) as {
+      paths: Record<string, Record<string, { parameters?: { name: string; in: string; schema: Schema }[] }>>;
+      components: { schemas: Record<string, { enum?: string[] }> };
+    };
+    type Schema = { type?: string; $ref?: string };
+    const examples = ({ type, $ref }: Schema): string[] => {
+      if (type === "string") return ["text"];
+      if (type === "integer") return ["7"];
+      return [api.components.schemas[$ref!.split("/").at(-1)!]!.enum![1]!, "1"];
+    };
+    let sent = 0;
+    for (const [path, verbs] of Object.entries(api.paths))
+      for (const [verb, { parameters = [] }] of Object.entries(verbs))
+        for (const { name, schema } of parameters.filter((one) => one.in === "query"))
+          for (const value of examples(schema)) {
+            const url = `${path.replaceAll(/\{.*?\}/g, "id")}?${name}=${value}`;
+            const response = await rehearse().service.app.request(url, { method: verb.toUpperCase() });
+            expect([url, response.status]).toEqual([url, 200]);
+            sent++;
+          }
+    expect(sent).toBeGreaterThan(40);
+    const { service, seen } = rehearse();
+    for (const type of ["OWNER_TYPE_FRAUDSTER", "2"])
+      await service.app.request(`/v1/voiceprints/profiles?owner_type=${type}&page_size=7`);
+    for (const { request } of seen) expect(request).toMatchObject({ ownerType: OwnerType.FRAUDSTER, pageSize: 7 });
+    expect(seen).toHaveLength(2);
   });
 
   it("reads the members to remove from the query if DELETE has no body", async () => {
@@ -329,6 +385,27 @@ describe("JSON out", () => {
     expect(Object.keys(body)).toEqual(["status"]);
     expect(body.status).toMatchObject({ statusCode: StatusCode[statusCode], message: "because" });
     expect(body.status.requestId).toBe(response.headers.get("x-request-id"));
+  });
+
+  it.each([1000, 1001])("shortens a message of %d characters to 1000", async (length) => {
+    const long = "a".padEnd(length, "b");
+    const refuse = () => {
+      throw new StatusError({ statusCode: StatusCode.NOT_FOUND, message: long });
+    };
+    const response = await rehearse({ train: refuse }).service.app.request("/v1/voiceprints/p/training", post("{}"));
+    const { message } = ((await response.json()) as { status: { message: string } }).status;
+    expect(message).toBe(length > 1000 ? `${long.slice(0, 1000)}…` : long);
+  });
+
+  it.each([
+    ["a".repeat(64), true],
+    ["a".repeat(65), false],
+    ["one two", false],
+  ])("keeps the request id %s if it is short and safe to log", async (id, isKept) => {
+    const { service, logged } = rehearse();
+    const { headers } = await service.app.request("/v1/sessions/start", post("{}", { "x-request-id": id }));
+    expect(headers.get("x-request-id") === id).toBe(isKept);
+    expect(logged[0]!.requestId).toBe(headers.get("x-request-id"));
   });
 
   it("reveals only the request id of an unexpected error", async () => {

@@ -1,4 +1,4 @@
-import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
+import { type DescField, type DescMethod, getOption } from "@bufbuild/protobuf";
 import { http } from "../../contract/gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../contract/gen/google/api/http_pb.js";
 
@@ -20,7 +20,6 @@ export function httpBindings(methods: readonly DescMethod[]): HttpBinding[] {
   return methods.flatMap((method) => {
     // Bidirectional streams use WebSocket.
     if (method.methodKind === "bidi_streaming") return [];
-    if (!hasOption(method, http)) throw new TypeError(`${method.name} has no HTTP binding`);
     const rule = getOption(method, http);
     return [rule, ...rule.additionalBindings].map((one) => bindingOf(method, one));
   });
@@ -29,7 +28,7 @@ export function httpBindings(methods: readonly DescMethod[]): HttpBinding[] {
 function bindingOf(method: DescMethod, rule: HttpRule): HttpBinding {
   const { pattern } = rule;
   if (pattern.case === undefined || pattern.case === "custom")
-    throw new TypeError(`${method.name}: the HTTP binding has no verb`);
+    throw new TypeError(`${method.name} has no HTTP binding with a verb`);
   const path = pattern.value;
   return { method, verb: pattern.case.toUpperCase(), path, segments: parsePath(path), body: bodyOf(method, rule.body) };
 }

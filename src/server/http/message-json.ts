@@ -1,12 +1,10 @@
 import {
-  type DescEnum,
   type DescField,
   type DescMessage,
   fromJson,
   type JsonObject,
   type JsonValue,
   type Message,
-  ScalarType,
 } from "@bufbuild/protobuf";
 import { badRequest, invalidField } from "../refusal.js";
 
@@ -66,7 +64,7 @@ function innerFault(field: DescField, value: JsonValue | undefined, path: string
 
 /** Whether a field of messages has an object, or a list of objects, to look into. */
 function hasItsShape(field: DescField, value: JsonValue): boolean {
-  if (!field.message || isBare(field.message)) return false;
+  if (isBare(field.message!)) return false;
   if (field.fieldKind === "list") return Array.isArray(value) && value.every(isObject);
   return field.fieldKind === "message" && isObject(value);
 }
@@ -84,7 +82,9 @@ function enumFault(field: DescField, value: JsonValue): string | null {
 /** Shortens `cannot decode field vendor.biosec.v1.Context.gk_scope_id from JSON: …` to the part that helps a caller. */
 function readable(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  return message.replace(/^cannot decode (?:message|field) [\w.]+ from JSON:? ?/, "");
+  return message
+    .replace(/^cannot decode (?:message|field|oneof) [\w.]+ from JSON:? ?/, "")
+    .replace("oneof set multiple times by", "set only one of");
 }
 
 /** Finds a field by the contract's name or its JSON name. */
@@ -100,7 +100,7 @@ function pathTo(schema: DescMessage, dotted: string): DescField[] | null {
     const field: DescField | undefined = message ? fieldOf(message, name) : undefined;
     if (!field) return null;
     path.push(field);
-    message = field.message && field.fieldKind !== "map" && !isBare(field.message) ? field.message : null;
+    message = field.message ?? null;
   }
   return path;
 }
@@ -114,51 +114,35 @@ export function placeText(json: JsonObject, schema: DescMessage, dotted: string,
   const path = pathTo(schema, dotted);
   if (!path) throw invalidField(dotted, "unknown", `the request has no field ${dotted}`);
   const field = path.at(-1)!;
+  if (field.message)
+    throw invalidField(
+      dotted,
+      "malformed",
+      `${dotted} is a message: name one of its fields, such as ${dotted}.${field.message.fields[0]!.name}`,
+    );
   let at = json;
-  for (const [depth, outer] of path.slice(0, -1).entries()) {
+  for (const outer of path.slice(0, -1)) {
     // `…unique_ids.value=a&…unique_ids.value=b`: a list of messages, each with this one field.
-    if (outer.fieldKind === "list" && depth === path.length - 2) {
+    if (outer.fieldKind === "list") {
       at[outer.name] = texts.map((text) => ({ [field.name]: scalarJson(field, text) }));
       return;
     }
-    if (outer.fieldKind !== "message")
-      throw invalidField(dotted, "unknown", `${dotted} is inside a list; send it in the body`);
     const existing = at[outer.name] ?? at[outer.jsonName];
     const inner = isObject(existing) ? existing : {};
     if (inner !== existing) at[outer.name] = inner;
     at = inner;
-  }
-  if (field.fieldKind === "message" && !isBare(field.message)) {
-    throw invalidField(
-      dotted,
-      "malformed",
-      `${dotted} is a message: name one of its fields, such as ${dotted}.${field.message.fields[0]?.name ?? "…"}`,
-    );
-  }
-  if (field.fieldKind === "map") throw invalidField(dotted, "malformed", `${dotted} must be sent in the body`);
-  if (field.fieldKind === "list") {
-    if (field.listKind === "message") throw invalidField(dotted, "malformed", `${dotted} must be sent in the body`);
-    at[field.name] = texts.map((text) => scalarJson(field, text));
-    return;
   }
   if (texts.length > 1)
     throw invalidField(dotted, "malformed", `${dotted} must be given once, got ${texts.length} values`);
   at[field.name] = scalarJson(field, texts[0]!);
 }
 
-/** Text from a URL as the JSON value that its field expects. `fromJson` refuses whatever does not fit. */
-function scalarJson(field: DescField, text: string): JsonValue {
-  const enumeration: DescEnum | undefined = field.enum;
-  if (enumeration) return /^-?\d+$/.test(text) ? Number(text) : text;
-  const scalar = field.scalar ?? wrappedScalar(field.message);
-  if (scalar === ScalarType.BOOL)
-    return text === "true" || text === "1" ? true : text === "false" || text === "0" ? false : text;
-  return text;
-}
-
-function wrappedScalar(message: DescMessage | undefined): ScalarType | undefined {
-  return message?.typeName.endsWith("Value") ? message.fields[0]?.scalar : undefined;
-}
+/**
+ * Text from a URL as the JSON value that its field expects; numbers may be text in JSON. `fromJson` refuses whatever does
+ * not fit.
+ */
+const scalarJson = (field: DescField, text: string): JsonValue =>
+  field.enum && /^-?\d+$/.test(text) ? Number(text) : text;
 
 /**
  * The value of a dotted name in a JSON object, in either spelling; used to find contradictions between path and body.
