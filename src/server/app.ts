@@ -11,7 +11,7 @@ import { openApi } from "./http/openapi.js";
 import { type LoadedFile, loadFile } from "./http/static-files.js";
 import { errorAnswer, requestIdOf, type Transcoder } from "./http/transcoder.js";
 import { requestOf, responseOf } from "./http/web-request.js";
-import type { NodeHandler, NodeRequest } from "./listen.js";
+import { headerOf, type NodeHandler, type NodeRequest } from "./listen.js";
 import type { Log } from "./log.js";
 import type { ServerMetrics } from "./metrics.js";
 import { needsWebSocket, Refusal, wrongVerb } from "./refusal.js";
@@ -137,7 +137,8 @@ export function createNodeHandler(
     readonly localOnly?: () => string;
   },
 ): NodeHandler {
-  const addressOf = (request: NodeRequest) => parts.peerAddress(request.socket?.remoteAddress, forwardedFor(request));
+  const addressOf = (request: NodeRequest) =>
+    parts.peerAddress(request.socket?.remoteAddress, headerOf(request, "x-forwarded-for"));
   const plain = getRequestListener(app.fetch as never, {
     overrideGlobalObjects: false,
     // `listen.ts` discards unread bodies for all transports.
@@ -153,9 +154,4 @@ export function createNodeHandler(
   });
   const shared = withCors(rpc, parts.origins);
   return parts.localOnly ? localCallersOnly(shared, parts.localOnly, parts.origins) : shared;
-}
-
-function forwardedFor({ headers }: NodeRequest): string | undefined {
-  const value = headers["x-forwarded-for"];
-  return Array.isArray(value) ? value.join() : value;
 }

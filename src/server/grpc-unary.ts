@@ -8,7 +8,7 @@ import { connectErrorOf } from "./connect-error.js";
 import { asStatusError, callerGone, type Dispatcher, stackOf } from "./dispatch.js";
 import { plainMessage } from "./grpc-message.js";
 import { requestIdOf } from "./http/transcoder.js";
-import type { NodeRequest, NodeResponse } from "./listen.js";
+import { headerOf, type NodeRequest, type NodeResponse } from "./listen.js";
 import type { Log } from "./log.js";
 import { boundBinary } from "./message-values.js";
 import { badRequest, Refusal, tooLarge } from "./refusal.js";
@@ -48,7 +48,7 @@ export function createUnaryGrpc(parts: {
     address: string,
   ): Promise<void> {
     const { headers, stream } = request;
-    const requestId = requestIdOf(one(headers["x-request-id"]));
+    const requestId = requestIdOf(headerOf(request, "x-request-id"));
     let trailers: Readonly<Record<string, string>> = FINE;
     let body: Uint8Array | null = null;
     const caller = watch(stream);
@@ -56,7 +56,7 @@ export function createUnaryGrpc(parts: {
       const message = await dispatcher.unary(
         method,
         async () => {
-          caller.endAfter(timeoutMs(one(headers["grpc-timeout"])));
+          caller.endAfter(timeoutMs(headerOf(request, "grpc-timeout")));
           return messageOf(method, await onlyFrame(stream, messageBytes));
         },
         {
@@ -96,8 +96,6 @@ export function createUnaryGrpc(parts: {
     },
   };
 }
-
-const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
 
 const FINE = { "grpc-status": "0" };
 

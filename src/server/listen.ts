@@ -14,6 +14,9 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export type NodeResponse = ServerResponse | Http2ServerResponse;
 export type NodeHandler = (request: NodeRequest, response: NodeResponse) => void;
 
+/** Node joins a header that was sent several times to one text; only `set-cookie` is a list. */
+export const headerOf = ({ headers }: NodeRequest, name: string) => headers[name] as string | undefined;
+
 export interface ListenOptions {
   readonly host: string;
   readonly port: number;

@@ -11,7 +11,7 @@ import { CallRates } from "./limits/call-rates.js";
 import { LiveCalls } from "./limits/live-calls.js";
 import { UploadBudget } from "./limits/upload-budget.js";
 import { WorkQueue } from "./limits/work-queue.js";
-import { listen, type NodeRequest, type OpenPort } from "./listen.js";
+import { headerOf, listen, type NodeRequest, type OpenPort } from "./listen.js";
 import type { Log } from "./log.js";
 import { ServerMetrics } from "./metrics.js";
 import { LIVE_PATH, liveSocketRoute } from "./websocket/live-socket.js";
@@ -64,8 +64,7 @@ export class Service {
     this.sockets = new Sockets({
       log: parts.log,
       messageBytes: limits.messageBytes,
-      addressOf: (request) =>
-        this.#peerAddress(request.socket.remoteAddress, String(request.headers["x-forwarded-for"] ?? "")),
+      addressOf: (request) => this.#peerAddress(request.socket.remoteAddress, headerOf(request, "x-forwarded-for")),
       origins: config.cors.origins,
       publicUrl: () => this.url,
     });

@@ -1,5 +1,5 @@
 import { callerGone } from "../dispatch.js";
-import type { NodeRequest, NodeResponse } from "../listen.js";
+import { headerOf, type NodeRequest, type NodeResponse } from "../listen.js";
 import { tooLarge } from "../refusal.js";
 import { brokenOff, type HttpAnswer, type HttpRequest, type Transcoder } from "./transcoder.js";
 
@@ -22,10 +22,7 @@ function requestOn(request: NodeRequest, response: NodeResponse, address: string
     target,
     address,
     ended: () => endedWith(response),
-    header(name) {
-      const value = request.headers[name];
-      return Array.isArray(value) ? value.join(", ") : value;
-    },
+    header: (name) => headerOf(request, name),
     // Stays open when reading ends early: the response still has to be sent.
     chunks: () => request.iterator({ destroyOnReturn: false }),
     bytes: (limit) => bytesOf(request, limit),

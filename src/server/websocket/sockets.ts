@@ -6,7 +6,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { StatusCode } from "../../contract/index.js";
 import { asStatusError, logInternal } from "../dispatch.js";
 import { errorAnswer, requestIdOf } from "../http/transcoder.js";
-import type { UpgradeHandler } from "../listen.js";
+import { headerOf, type UpgradeHandler } from "../listen.js";
 import type { Log } from "../log.js";
 import { Refusal } from "../refusal.js";
 import type { OpenSocket } from "./open-socket.js";
@@ -69,7 +69,7 @@ export class Sockets {
   readonly upgrade: UpgradeHandler = (request, socket, head) => {
     endOnError(socket);
     this.#upgrade(request, socket, head).catch((error: unknown) => {
-      const requestId = requestIdOf(one(request.headers["x-request-id"]));
+      const requestId = requestIdOf(headerOf(request, "x-request-id"));
       logInternal(this.parts.log, error, requestId);
       refuse(socket, error, requestId);
     });
@@ -86,7 +86,7 @@ export class Sockets {
         StatusCode.PERMISSION_DENIED,
         `pages from ${origin} may not connect; add the origin to cors.origins to allow it`,
       );
-    const requestId = requestIdOf(one(request.headers["x-request-id"]));
+    const requestId = requestIdOf(headerOf(request, "x-request-id"));
     const use = await route.open({ path, request, address: this.parts.addressOf(request), requestId });
     if (socket.destroyed) return;
     const received = bytesReadOf(request.socket);
@@ -137,8 +137,6 @@ function endOnError(socket: Duplex): void {
 function pathOf(request: IncomingMessage): string {
   return (request.url ?? "").split("?", 1)[0]!;
 }
-
-const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
 
 /** Before the upgrade, a refusal is an HTTP response. */
 function refuse(socket: Duplex, error: unknown, requestId: string): void {
