@@ -90,8 +90,8 @@ describe("precedence", () => {
   });
 
   it("ignores variables that are empty or of other programs, and flags that are not given", () => {
-    const env = { VIVAVOCE_PORT: "", VIVAVOCE_TOKEN: "x", VIVAVOCE_URL: "http://box", PORT: "5" };
-    expect(loadConfig({ env, flags: { port: undefined } }).port).toBe(8080);
+    const env = { VIVAVOCE_HOST: "", VIVAVOCE_PORT: "5", VIVAVOCE_TOKEN: "x", VIVAVOCE_URL: "http://box", PORT: "6" };
+    expect(loadConfig({ env, flags: { port: undefined } })).toMatchObject({ host: "127.0.0.1", port: 5 });
   });
 
   it("takes a text as it is and everything else as JSON, from the environment and from flags", () => {
@@ -269,7 +269,9 @@ describe("an invalid setting is refused before anything is opened, with its name
   });
 
   it("names an unknown key of the file, and a file that is not JSON", () => {
-    expect(() => loadConfig({ env: {}, file: file({ prot: 1 }) })).toThrow(/prot/);
+    expect(() => loadConfig({ env: {}, file: file({ prot: 1 }) })).toThrow(
+      `prot (${join(folder, "config.json")}): unknown setting (did you mean port?)`,
+    );
     expect(() => loadConfig({ env: {}, file: file("{") })).toThrow(/config\.json/);
     expect(() => loadConfig({ env: {}, file: file("[]") })).toThrow(/must be a JSON object/);
   });

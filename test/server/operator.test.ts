@@ -2,11 +2,12 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readRecording } from "../../src/audio/index.js";
-import { Decision, DecisionReason } from "../../src/contract/index.js";
+import { Decision, DecisionReason, ListenResponseSchema } from "../../src/contract/index.js";
 import { keepLastEvaluation, type LastEvaluation } from "../../src/evaluate/last-evaluation.js";
 import { VoiceprintsProcessor } from "../../src/processor/voiceprints-processor.js";
 import { LiveCalls } from "../../src/server/limits/live-calls.js";
@@ -92,6 +93,12 @@ beforeAll(async () => {
     scopes: ["bio"],
     gkScopes: ["default"],
   });
+  await tokens.applications.create({
+    name: "Call centre",
+    environment: "production",
+    geography: "eu",
+    gkScopes: ["large", "default"],
+  });
   const client = bank.clients[0]!.id;
   const secret = await tokens.applications.regenerateSecret(bank.id, client);
   authorizations.runtime = await authorization(client, secret, "bio");
@@ -164,6 +171,7 @@ beforeAll(async () => {
     });
   }
   await seedSessions();
+  await seedLargeScope();
   app = createOperatorApp({
     store,
     operations: new VoiceprintsProcessor({ engine: fixtureEngine(), store, readRecording }),
@@ -248,6 +256,7 @@ async function seedSessions(): Promise<void> {
   };
   await store.media.add({ ...media, id: "media-1", createdAt: 20 });
   await store.media.add({ ...media, id: "media-2", createdAt: 30 });
+  await store.media.add({ ...media, id: "part-of-2", partOf: "media-2", createdAt: 31 });
   await store.processed.add({
     id: "heard-1",
     scopeId: "default",
@@ -266,6 +275,56 @@ async function seedSessions(): Promise<void> {
     createdAt: 21,
     voice: { windows: [], embedding: new Float32Array(4) },
   });
+}
+
+/** A page of a search reads 2,000 profiles or 300 sessions; details show 100 checks and recordings. */
+const large = { profiles: 2005, sessions: 305, checks: 101 };
+const largeId = (i: number) => `00000000-0000-7000-8000-${String(100_000 + i).padStart(12, "0")}`;
+const largeSessions = Array.from({ length: large.sessions }, (_, i) => v7({ msecs: firstHour + i }));
+const detailed = largeSessions[0]!;
+
+async function seedLargeScope(): Promise<void> {
+  const scopeId = "large";
+  const owner = (id: string) => ({ id, scopeId, kind: "person" as const, externalId: id });
+  const profile = { scopeId, printType: null, printVersion: 0, template: null, status: 1, createdAt: 1 };
+  for (let i = 0; i < large.profiles; i++)
+    await store.profiles.create({ ...profile, id: largeId(i), owner: owner(`person-${i}`), tag: "" });
+  for (const i of [3, 1, 2])
+    await store.profiles.create({ ...profile, id: largeId(9000 + i), owner: owner("nora"), tag: `phone ${i}` });
+  await store.engagements.create({
+    id: engagementId,
+    scopeId,
+    externalId: "",
+    customData: "",
+    startedAt: 1,
+    stoppedAt: null,
+  });
+  const session = { scopeId, engagementId, type: 2, claimedPersonId: "", stoppedAt: null };
+  for (let i = 0; i < large.sessions; i++)
+    await store.sessions.create({
+      ...session,
+      id: largeSessions[i]!,
+      externalId: `call-${i}.`,
+      startedAt: firstHour + i,
+    });
+  for (let i = 0; i < large.checks; i++) {
+    await store.sessions.addCheck({
+      id: `large-${i}`,
+      scopeId,
+      sessionId: detailed,
+      operation: "Verify",
+      at: i,
+      decision: Decision.FAILED,
+      reason: DecisionReason.AUDIO_TOO_SHORT,
+      risk: 500,
+      reliability: 90,
+      evidence: { authenticationFailed: DecisionReason.AUDIO_TOO_SHORT },
+      profileId: null,
+    });
+    const recording = { partOf: null, rateHz: 8000, channels: 1, encoding: "wav" as const, audio: new Uint8Array(4) };
+    const at = large.checks - i;
+    await store.media.add({ ...recording, id: `media-at-${at}`, scopeId, sessionId: detailed, createdAt: at });
+  }
 }
 
 async function ask(path: string, who = "owner", init: RequestInit = {}) {
@@ -310,7 +369,7 @@ describe("access", () => {
       version: "1.2.3",
       modelRevision: revision,
       calibrationRevision: "0123456789abcdef",
-      scopes: ["default"],
+      scopes: ["default", "large"],
     });
     const details = [`profiles/${profileId(0)}`, `sessions/${sessionIds[0]}`];
     for (const table of ["decisions", "profiles", "sessions", "watchlists", "models", ...details]) {
@@ -333,6 +392,24 @@ describe("data", () => {
     expect(body).toMatchObject({ capacity: 10, calls: [{ id: "call 7", from: "twilio", netSpeechSeconds: 0 }] });
     entry.leave();
     expect((await ask("calls")).body.calls).toEqual([]);
+  });
+
+  it("how far each live call is: seconds heard and spoken, the last score and decision; at most a hundred calls", async () => {
+    const entries = Array.from({ length: 101 }, (_, i) => liveCalls.enter(`call ${i}`, "grpc", "bank", () => {}));
+    const tell = (event: MessageInitShape<typeof ListenResponseSchema>["event"]) =>
+      entries[0]!.observe(create(ListenResponseSchema, { event: event! }));
+    const first = async () => (await ask("calls")).body.calls[0];
+    expect(await first()).toMatchObject({ grossSeconds: 0, netSpeechSeconds: 0, score: null, decision: null });
+    const grossAudio = { seconds: 4n, nanos: 500_000_000 };
+    tell({ case: "progress", value: { grossAudio, netAudio: { seconds: 2n, nanos: 250_000_000 } } });
+    expect(await first()).toMatchObject({ grossSeconds: 4.5, netSpeechSeconds: 2.25, score: null, decision: null });
+    const uncertain = { decision: Decision.UNCERTAIN, biometricScore: 0.5, netAudio: { seconds: 3n } };
+    tell({ case: "checkpoint", value: uncertain });
+    expect(await first()).toMatchObject({ grossSeconds: 4.5, netSpeechSeconds: 3, score: 0.5, decision: "UNCERTAIN" });
+    tell({ case: "checkpoint", value: { decision: Decision.AUTHENTIC } });
+    expect(await first()).toMatchObject({ netSpeechSeconds: 0, score: 0.5, decision: "AUTHENTIC" });
+    expect((await ask("calls")).body.calls).toHaveLength(100);
+    for (const entry of entries) entry.leave();
   });
 
   it("how many prints each model made", async () => {
@@ -402,6 +479,58 @@ describe("data", () => {
     const second = (await ask(`profiles?scope=default&search=caller&limit=4&after=${first.next}`)).body;
     expect(second.rows.map(({ id }: { id: string }) => id)).toEqual([profileId(4), profileId(5), profileId(6)]);
     expect(second.next).toBeNull();
+  });
+
+  it("pages have 25 rows unless fewer or more are asked for, up to 100", async () => {
+    expect(await found("profiles?scope=large")).toHaveLength(25);
+    expect(await found("profiles?scope=large&limit=")).toHaveLength(25);
+    for (const limit of [1, 100]) expect(await found(`profiles?scope=large&limit=${limit}`)).toHaveLength(limit);
+    const last = await ask(`profiles?scope=large&limit=3&after=${largeId(large.profiles - 1)}`);
+    expect(last.body.rows).toHaveLength(3);
+    expect(last.body.next).toBeNull();
+  });
+
+  it("a page that is filled by the last of the rows read so far has a next one", async () => {
+    const { body } = await ask("profiles?scope=large&search=person&limit=100");
+    expect(body.rows).toHaveLength(100);
+    expect(body.next).toBe(largeId(99));
+  });
+
+  it("a search that reads many rows ends, and continues with the next page", async () => {
+    const wanted = `person-${large.profiles - 1}`.toUpperCase();
+    const first = (await ask(`profiles?scope=large&search=${wanted}`)).body;
+    expect(first).toEqual({ rows: [], next: largeId(1999) });
+    expect(await found(`profiles?scope=large&search=${wanted}&after=${first.next}`)).toEqual([
+      largeId(large.profiles - 1),
+    ]);
+    const sessions = (await ask("sessions?scope=large&search=call-0.")).body;
+    expect(sessions).toEqual({ rows: [], next: largeSessions[large.sessions - 300] });
+    const { body } = await ask(`sessions?scope=large&search=call-0.&after=${sessions.next}`);
+    expect(body).toMatchObject({ rows: [{ id: detailed }], next: null });
+  });
+
+  it("all profiles of a person by name, page by page, and spaces around the name do not matter", async () => {
+    const ids = [1, 2, 3].map((i) => largeId(9000 + i));
+    expect(await found("profiles?scope=large&search=%20nora%20")).toEqual(ids);
+    const { body } = await ask("profiles?scope=large&search=nora&limit=2");
+    expect(body.rows.map(({ tag }: { tag: string }) => tag)).toEqual(["phone 1", "phone 2"]);
+    expect(body.next).toBe(ids[1]);
+    expect(await found(`profiles?scope=large&search=nora&limit=2&after=${body.next}`)).toEqual([ids[2]]);
+    expect(await found("profiles?scope=large&search=nora&state=NOT_TRAINED&kind=")).toEqual(ids);
+    expect(await found("profiles?scope=large&search=nora&state=OBSOLETE")).toEqual([]);
+  });
+
+  it("of a session with many checks the last hundred, why each failed, and the first hundred recordings", async () => {
+    const { body } = await ask(`sessions/${detailed}?scope=large`);
+    expect(body.checkCount).toBe(101);
+    expect(body.checks.map(({ at }: { at: number }) => at)).toEqual(Array.from({ length: 100 }, (_, i) => i + 1));
+    expect(body.checks[0]).toMatchObject({
+      decision: "FAILED",
+      reason: "AUDIO_TOO_SHORT",
+      parts: [{ name: "authentication", ratio: null, threshold: null, failure: "AUDIO_TOO_SHORT", strongest: null }],
+    });
+    expect(body.audio.map(({ at }: { at: number }) => at)).toEqual(Array.from({ length: 100 }, (_, i) => i + 1));
+    expect(body.audio[0]).toMatchObject({ rateHz: 8000, channels: 1, grossSeconds: null, snrDb: null });
   });
 
   it("details of a profile: model, consent, recordings, lists; never the voice", async () => {
@@ -500,6 +629,10 @@ describe("data", () => {
     expect(body).toMatchObject({ running: 2, waiting: 1, concurrent: 2, capacity: 8 });
     expect(body.spans.at(-1)).toMatchObject({ calls: 1, running: 2, waiting: 1 });
     expect(body.spans.at(-1).latency.median).toBeCloseTo(0.2, 1);
+    for (let i = 0; i < 3; i++) load.answered(10);
+    const { latency } = (await ask("load")).body.spans.at(-1);
+    expect(latency.p95 / 10).toBeCloseTo(1, 1);
+    expect(body.spans.at(-1).realTimeFactor.median / 0.02).toBeCloseTo(1, 1);
     expect((await ask("load?since=0")).body.spans).toHaveLength(body.spans.length);
     expect((await ask(`load?since=${body.now + 60_000}`)).body.spans).toEqual([]);
     finish();
@@ -549,9 +682,25 @@ describe("data", () => {
     `profiles?scope=default&search=${"x".repeat(257)}`,
     "sessions?scope=default&decision=MAYBE",
     "sessions?scope=default&from=yesterday",
+    "load?since=00000000000000001",
   ])("refuses %s", async (path) => {
     expect((await ask(path)).status).toBe(400);
   });
+});
+
+it.each([
+  `profiles?scope=default&search=${"x".repeat(256)}`,
+  "profiles?scope=default&limit=100",
+  `load?since=${Number.MAX_SAFE_INTEGER}`,
+  "load?since=",
+])("takes %s", async (path) => {
+  expect((await ask(path)).status).toBe(200);
+});
+
+it("/operator leads to the view; a file that it does not have, and its data if no page was built, are not found", async () => {
+  const redirected = await app.request("/operator");
+  expect([redirected.status, redirected.headers.get("location")]).toEqual([308, "/operator/"]);
+  expect((await app.request("/operator/nothing.js")).status).toBe(404);
 });
 
 describe("changes", () => {
@@ -563,6 +712,7 @@ describe("changes", () => {
     expect((await ask(path, "member", put("given"))).status).toBe(403);
     expect((await ask(`profiles/${profileId(2)}/consent?scope=elsewhere`, "owner", put("given"))).status).toBe(403);
     expect((await ask(path, "owner", put("perhaps"))).status).toBe(400);
+    expect((await ask(path, "owner", put("given", "x".repeat(257)))).status).toBe(400);
     expect((await ask(`profiles/${profileId(6)}/consent?scope=default`, "owner", put("given"))).status).toBe(400);
     expect((await ask(`profiles/${profileId(9)}/consent?scope=default`, "owner", put("given"))).status).toBe(404);
     expect((await ask(`profiles/${profileId(2)}?scope=default`)).body.consent).toBeNull();
@@ -571,6 +721,7 @@ describe("changes", () => {
       state: "WITHDRAWN",
       consent: { state: "withdrawn", reference: "form 7" },
     });
+    expect((await ask(path, "owner", put("given", "x".repeat(256)))).status).toBe(204);
     expect((await ask(path, "owner", put("given", "form 8"))).status).toBe(204);
     expect((await ask(`profiles/${profileId(2)}?scope=default`)).body).toMatchObject({
       state: "NOT_TRAINED",
@@ -587,6 +738,7 @@ describe("changes", () => {
     expect((await ask(path, "owner", erase)).status).toBe(204);
     expect((await ask(path)).status).toBe(404);
     expect((await ask(path, "owner", erase)).status).toBe(404);
+    expect(audited.filter((event) => "method" in event && event.method === "GET")).toEqual([]);
     expect(audited).toContainEqual({
       event: "managed",
       user: "olga",
@@ -612,6 +764,12 @@ describe("the last hour", () => {
       ),
     );
     expect(new Spreading().spread).toBeNull();
+    const tiny = new Spreading();
+    for (const value of [0, 1e-5, 1e-4]) tiny.add(value);
+    expect(tiny.quantile(1)! / 1e-4).toBeCloseTo(1, 0);
+    const huge = new Spreading();
+    huge.add(1e9);
+    expect(huge.quantile(0.5)).toBeGreaterThan(2000);
     const odd = new Spreading();
     for (const value of [Number.NaN, -1, 0, Number.POSITIVE_INFINITY]) odd.add(value);
     expect(Number.isFinite(odd.quantile(0.95))).toBe(true);
