@@ -257,24 +257,24 @@ async function seedSessions(): Promise<void> {
   await store.media.add({ ...media, id: "media-1", createdAt: 20 });
   await store.media.add({ ...media, id: "media-2", createdAt: 30 });
   await store.media.add({ ...media, id: "part-of-2", partOf: "media-2", createdAt: 31 });
-  await store.processed.add({
-    id: "heard-1",
+  const processed = {
     scopeId: "default",
     sessionId: sessionIds[2]!,
     mediaSegmentId: "media-1",
     channel: null,
     mediaChannels: 1,
     mediaRateHz: 8000,
-    printType: "text-independent",
-    source: "check",
+    printType: "text-independent" as const,
     validity: 1,
     measures: measures as never,
     speakers: 1,
     voiceClass: 40,
     revision,
-    createdAt: 21,
     voice: { windows: [], embedding: new Float32Array(4) },
-  });
+  };
+  await store.processed.add({ ...processed, id: "heard-1", source: "check", createdAt: 21 });
+  const enrolled = { ...processed, mediaSegmentId: "deleted", source: "process-audio" as const };
+  await store.processed.add({ ...enrolled, id: "heard-2", createdAt: 22 });
 }
 
 /** A page of a search reads 2,000 profiles or 300 sessions; details show 100 checks and recordings. */
@@ -509,6 +509,14 @@ describe("data", () => {
     expect(body).toMatchObject({ rows: [{ id: detailed }], next: null });
   });
 
+  it("a session is found at once by its id, or by the time before which it began", async () => {
+    for (const search of [`search=${detailed}`, `until=${firstHour + 1}`])
+      expect((await ask(`sessions?scope=large&${search}`)).body).toMatchObject({
+        rows: [{ id: detailed }],
+        next: null,
+      });
+  });
+
   it("all profiles of a person by name, page by page, and spaces around the name do not matter", async () => {
     const ids = [1, 2, 3].map((i) => largeId(9000 + i));
     expect(await found("profiles?scope=large&search=%20nora%20")).toEqual(ids);
@@ -603,6 +611,7 @@ describe("data", () => {
     ]);
     expect(body.audio).toMatchObject([
       { id: "heard-1", processedFor: "check", isKept: true, validity: "AUDIO_OK", netSpeechSeconds: 4.5 },
+      { id: "heard-2", processedFor: "enrollment", isKept: false, grossSeconds: 6, snrDb: 25, rateHz: 8000 },
       { id: "media-2", processedFor: null, isKept: true, validity: null },
     ]);
     expect(JSON.stringify(body)).not.toMatch(/embedding|voiceClass/);
@@ -770,6 +779,9 @@ describe("the last hour", () => {
     const huge = new Spreading();
     huge.add(1e9);
     expect(huge.quantile(0.5)).toBeGreaterThan(2000);
+    const measured = new Spreading();
+    for (const value of [5, Number.NaN, Number.NaN, -1, -1]) measured.add(value);
+    for (const share of [0.01, 0.99]) expect(measured.quantile(share)! / 5).toBeCloseTo(1, 1);
     const odd = new Spreading();
     for (const value of [Number.NaN, -1, 0, Number.POSITIVE_INFINITY]) odd.add(value);
     expect(Number.isFinite(odd.quantile(0.95))).toBe(true);

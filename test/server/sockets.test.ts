@@ -3,14 +3,16 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { create } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { type ListenRequest, ListenResponseSchema, StatusCode } from "../../src/contract/index.js";
 import type { Dispatcher } from "../../src/server/dispatch.js";
 import { jsonLog } from "../../src/server/log.js";
 import { Refusal } from "../../src/server/refusal.js";
 import { liveSocketRoute } from "../../src/server/websocket/live-socket.js";
+import type { OpenSocket } from "../../src/server/websocket/open-socket.js";
 import { Sockets } from "../../src/server/websocket/sockets.js";
+import { rehearse } from "./rehearsal.js";
 
 const own = "https://box.example";
 const listed = "https://app.example";
@@ -26,14 +28,16 @@ beforeEach(() => {
   closed = null;
 });
 
-const logged: { readonly requestId: string; readonly stack: string }[] = [];
+const logged: { readonly level: string; readonly message: string; readonly requestId: string }[] = [];
+/** The box's side of the last connection to /any. */
+let peer: OpenSocket;
 let server: Server;
 let sockets: Sockets;
 let url: string;
 beforeAll(async () => {
   server = createServer();
   sockets = new Sockets({
-    log: jsonLog("error", (line) => logged.push(JSON.parse(line))),
+    log: jsonLog("debug", (line) => logged.push(JSON.parse(line))),
     messageBytes: 100_000,
     addressOf: () => "peer",
     origins: [listed],
@@ -58,7 +62,11 @@ beforeAll(async () => {
     },
   };
   sockets.route("/live", liveSocketRoute(dispatcher, guard));
-  sockets.route("/any", { open: async () => () => {} });
+  sockets.route("/any", {
+    open: async () => (socket) => {
+      peer = socket;
+    },
+  });
   sockets.route("/broken", {
     async open() {
       throw new Error("no connection to the issuer");
@@ -110,7 +118,9 @@ it("pages of this box and of listed origins may connect, others may not, nor any
 it("an internal error is in the log, under the request id of the answer", async () => {
   const requestId = "01900000-0000-7000-8000-000000000001";
   expect(await connect("/broken", [], { "x-request-id": requestId })).toBe(500);
-  expect(logged).toMatchObject([{ requestId, stack: expect.stringContaining("no connection to the issuer") }]);
+  expect(logged.filter(({ level }) => level === "error")).toMatchObject([
+    { requestId, stack: expect.stringContaining("no connection to the issuer") },
+  ]);
 });
 
 it("a refused connection is closed although the client leaves its side open", async () => {
@@ -151,6 +161,8 @@ it("text frames are requests, binary frames are audio, and the call ends when it
 
 it.each([
   ["a frame that is not JSON", '{"dtmf"', null, 1008, "BAD_REQUEST"],
+  ["a frame that is not an object", "[]", null, 1008, "BAD_REQUEST"],
+  ["a frame with an unknown field", '{"x":1}', null, 1008, "BAD_REQUEST"],
   ["a frame with too many values", `{"x":${"[".repeat(30_000)}`, null, 1008, "BAD_REQUEST"],
   ["a refusal", '{"end":{}}', new Refusal(StatusCode.PERMISSION_DENIED, "no"), 1008, "PERMISSION_DENIED"],
   ["a busy box", '{"end":{}}', new Refusal(StatusCode.BUSY, "later"), 1013, "BUSY"],
@@ -171,6 +183,70 @@ it("a peer that goes away ends its call", async () => {
   await closed;
 });
 
+it("a message that is too large ends the connection, and the log has the reason", async () => {
+  const socket = (await connect("/any")) as WebSocket;
+  socket.send(Buffer.alloc(100_000));
+  socket.send(Buffer.alloc(100_001));
+  expect((await once(socket, "close"))[0]).toBe(1009);
+  expect(logged.at(-1)).toMatchObject({
+    level: "debug",
+    message: "a WebSocket connection failed",
+    reason: "Max payload size exceeded",
+  });
+});
+
+it("when the box stops, connections are cut off", async () => {
+  const socket = (await connect("/any")) as WebSocket;
+  sockets.destroy();
+  expect((await once(socket, "close"))[0]).toBe(1006);
+});
+
+describe("every 15 seconds", () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("the peer is asked whether it is there", async () => {
+    const socket = (await connect("/any")) as WebSocket;
+    const asked = once(socket, "ping");
+    vi.advanceTimersByTime(14_999);
+    let isAsked = false;
+    socket.on("ping", () => {
+      isAsked = true;
+    });
+    socket.ping();
+    await once(socket, "pong");
+    expect(isAsked).toBe(false);
+    vi.advanceTimersByTime(1);
+    await asked;
+    socket.terminate();
+  });
+
+  it("one that does not answer is cut off, unless the box itself does not read", async () => {
+    const socket = new WebSocket(`${url}/any`, { autoPong: false });
+    await once(socket, "open");
+    peer.pause();
+    for (let i = 0; i < 3; i++) vi.advanceTimersByTime(15_000);
+    expect(peer.readyState).toBe(peer.OPEN);
+    peer.resume();
+    const cut = once(socket, "close");
+    vi.advanceTimersByTime(15_000);
+    expect((await cut)[0]).toBe(1006);
+  });
+
+  it("one that does not read what it is sent is cut off", async () => {
+    const socket = (await connect("/any")) as WebSocket;
+    socket.pause();
+    peer.send(Buffer.alloc(64 << 20));
+    vi.advanceTimersByTime(15_000);
+    expect(peer.readyState).not.toBe(peer.OPEN);
+    socket.terminate();
+  });
+});
+
 it("a closed socket leaves no timer behind", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   try {
@@ -181,4 +257,25 @@ it("a closed socket leaves no timer behind", async () => {
   } finally {
     vi.useRealTimers();
   }
+});
+
+it("calls come from the address that a trusted proxy names", async () => {
+  const addresses: string[] = [];
+  const guard = {
+    async admit(_: string | null, address: string) {
+      addresses.push(address);
+      throw new Refusal(StatusCode.NOT_AUTHORIZED, "no token");
+    },
+  };
+  for (const trustProxy of [["127.0.0.1"], []]) {
+    const { service } = rehearse({}, { trustProxy }, guard);
+    await service.listen();
+    for (const headers of [{ "x-forwarded-for": "203.0.113.7" }, {}]) {
+      const socket = new WebSocket(`${service.url.replace("http", "ws")}/v1/live`, { headers });
+      socket.on("error", () => {});
+      await new Promise((resolve) => socket.once("close", resolve));
+    }
+    await service.stop();
+  }
+  expect(addresses).toEqual(["203.0.113.7", "127.0.0.1", "127.0.0.1", "127.0.0.1"]);
 });
