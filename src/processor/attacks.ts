@@ -17,7 +17,7 @@ import { riskOf } from "../voiceprint/risk.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
 import { callFailure } from "./failures.js";
 import { duration, riskResult, uniqueId } from "./messages.js";
-import { openRecording, pieces } from "./recorded-audio.js";
+import { pieces, rawFormat } from "./recorded-audio.js";
 
 export interface AttackResult {
   /** Its contribution to the overall decision. */
@@ -163,9 +163,8 @@ export class AttackAudio {
 }
 
 export const storedAudio = (deps: Dependencies, media: MediaSegment, channel: number | null) => (): AttackSource => {
-  const recording = openRecording(deps, media);
-  if (recording === null) throw new Error("the stored audio for the attack check can no longer be read");
-  const parts = pieces(recording, media.channels === 1 ? null : channel);
+  const recording = deps.readRecording(media.audio, rawFormat(media));
+  const parts = pieces(recording, channel);
   return { rateHz: recording.rateHz, next: () => parts.next().value ?? null };
 };
 
@@ -205,14 +204,8 @@ async function checkAttack(
     options.signal?.throwIfAborted();
     const failure = callFailure(error);
     if (failure) throw failure;
-    const unsupported = error instanceof Error && error.name === "NotSupportedError";
-    throw new StatusError(
-      {
-        statusCode: unsupported ? StatusCode.NOT_IMPLEMENTED : StatusCode.INTERNAL_ERROR,
-        message: `the check for ${kind} speech could not run`,
-      },
-      { cause: error },
-    );
+    const message = `the check for ${kind} speech could not run`;
+    throw new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message }, { cause: error });
   }
 }
 

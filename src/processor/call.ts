@@ -15,17 +15,12 @@ export function parseRequest<T extends DescMessage>(
   request: Request<T>,
   isFine: (violation: FieldViolation) => boolean = () => false,
 ): MessageShape<T> {
-  let message: MessageShape<T>;
-  try {
-    message = create(schema, request);
-  } catch (error) {
-    const given =
-      request === null || typeof request !== "object" ? String(request) : "an object with a malformed field";
-    throw new StatusError(
-      { statusCode: StatusCode.BAD_REQUEST, message: `the request must be a ${schema.name}, got ${given}` },
-      { cause: error },
-    );
-  }
+  if (request === null)
+    throw new StatusError({
+      statusCode: StatusCode.BAD_REQUEST,
+      message: `the request must be a ${schema.name}, got null`,
+    });
+  const message = create(schema, request);
   const violations = fieldViolations(schema, message).filter((violation) => !isFine(violation));
   if (violations.length === 0) return message;
   throw new StatusError({

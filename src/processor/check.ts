@@ -284,7 +284,7 @@ export async function analyzeAndCompare(
     attacksIn(media, channel),
     options,
     recording && secondsOf(recording),
-    request.ignoreCheckpoints || recording === null,
+    request.ignoreCheckpoints,
     separation,
   );
   const { checkpoints, revisions } = comparison;

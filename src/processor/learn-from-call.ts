@@ -50,9 +50,9 @@ async function matchesEnrolled(
   analyzed: JointAnalysis,
 ): Promise<boolean> {
   const engine = await models.open(template.revision);
-  const analysis = analysisBy(analyzed, template.revision);
-  if (!analysis?.embedding) return false;
-  const [score] = await engine.score([enrolledTemplate(template)], voiceOf(analysis, analysis.embedding));
+  // The check has scored this version of the print, so its model has processed the call.
+  const analysis = analysisBy(analyzed, template.revision)!;
+  const [score] = await engine.score([enrolledTemplate(template)], voiceOf(analysis, analysis.embedding!));
   return score!.llr >= engine.threshold(set.targetFalseAcceptRate.authentication, score!);
 }
 

@@ -162,7 +162,7 @@ export function readSamples(
     filled += chunk.length;
     if (filled >= samples.length) break;
   }
-  return filled < samples.length ? samples.slice(0, filled) : samples;
+  return samples;
 }
 
 /** The samples of one channel in the parts that a stream takes. */

@@ -120,6 +120,15 @@ describe("an operation that needs only a scope", () => {
     const refused = await refusal(processor.listVoiceprintProfiles({ context: { gkScopeId, ...given } }));
     expect(refused).toMatchObject({ code, fields: [violation] });
   });
+
+  test("rejects a session and an engagement that do not belong together", async () => {
+    const { processor, context, open } = await openWorld();
+    const { gkScopeId, gkSessionId } = context;
+    const { gkEngagementId } = await open();
+    await processor.listVoiceprintProfiles({ context });
+    const mixed = processor.listVoiceprintProfiles({ context: { gkScopeId, gkSessionId, gkEngagementId } });
+    expect(await refusal(mixed)).toMatchObject({ fields: ["context.gk_engagement_id mismatch"] });
+  });
 });
 
 /** What a rejected call must not change. */
@@ -191,8 +200,20 @@ describe("mandatory fields and choices", () => {
 
   test("a value that is not a request is BAD_REQUEST", async () => {
     const { processor } = await world;
-    expect(await refusal(processor.verify(42 as never))).toMatchObject({ code: expect.stringMatching(/REQUEST$/) });
-    expect(await refusal(processor.verify(null as never))).toMatchObject({ code: expect.stringMatching(/REQUEST$/) });
+    for (const given of [42, undefined, "text", []])
+      expect(await refusal(processor.verify(given as never))).toMatchObject({
+        code: "INVALID_REQUEST",
+        fields: expect.arrayContaining(["context missing", "audio missing", "gk_voiceprint_profile_id missing"]),
+      });
+    expect(await refusal(processor.verify(null as never))).toMatchObject({ code: "BAD_REQUEST" });
+    await expect(processor.verify(null as never)).rejects.toThrow("the request must be a VerifyRequest, got null");
+  });
+
+  test("a timeout that is not a number is INVALID_REQUEST", async () => {
+    const { processor, context } = await world;
+    const call = () => processor.listGroups({ context }, { timeoutMs: Number.NaN });
+    expect(await refusal(call())).toMatchObject({ code: "INVALID_REQUEST" });
+    await expect(call()).rejects.toThrow("timeoutMs must be a number of milliseconds, got NaN");
   });
 });
 
@@ -240,7 +261,16 @@ describe("ids", () => {
     expect(await refusal(processor.getVoiceprintProfilesStatusJob({ context, gkJobId: id }))).toMatchObject(
       refused("gk_job_id"),
     );
-    expect(await refusal(processor.getGroup({ context, gkGroupId: id }))).toMatchObject(refused("gk_group_id"));
+    const exported = processor.exportVoiceprintProfile({ context, gkVoiceprintProfileId: id });
+    expect(await refusal(exported)).toMatchObject(profileField);
+    const members = { context, gkGroupId: id, gkVoiceprintProfileIds: list(profile) };
+    for (const call of [
+      processor.getGroup({ context, gkGroupId: id }),
+      processor.deleteGroup({ context, gkGroupId: id }),
+      processor.addGroupMembers(members),
+      processor.removeGroupMembers(members),
+    ])
+      expect(await refusal(call)).toMatchObject(refused("gk_group_id"));
   });
 
   test("of another scope are not found", async () => {

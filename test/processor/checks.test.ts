@@ -133,6 +133,13 @@ describe("the outcomes table", () => {
       );
     });
 
+    test("profile with enough segments whose training nobody asked for", async () => {
+      const world = await openWorld();
+      const profile = await world[kind]("somebody");
+      for (const seconds of [2, 2.1, 2.2]) await world.enroll(profile, take(7, seconds));
+      expect(await ask(world, profile, take(7, 4))).toMatchObject(outcome(Decision.FAILED, DecisionReason.NO_SCORES));
+    });
+
     test.each(["analyze", "score"] as const)("the engine failed in %s", async (at) => {
       const world = await openWorld();
       const profile = await world.trained(7, kind);
@@ -143,6 +150,36 @@ describe("the outcomes table", () => {
         outcome(Decision.FAILED, DecisionReason.INTERNAL_ERROR),
       );
     });
+  });
+
+  test.each<[string, (world: World) => void]>([
+    ["no ratio", ({ engine }) => (engine.behavior.score = (raw) => ({ raw, llr: Number.NaN, reliability: 1 }))],
+    ["no reliability", ({ engine }) => (engine.behavior.score = (raw) => ({ raw, llr: 9, reliability: Number.NaN }))],
+    ["too few scores", ({ engine }) => (engine.score = async () => [])],
+  ])("an engine that gives %s has failed", async (_, spoil) => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    spoil(world);
+    expect(await world.verify(profile, take(7, 4))).toMatchObject(
+      outcome(Decision.FAILED, DecisionReason.INTERNAL_ERROR),
+    );
+  });
+
+  test("audio that was processed but could not be decoded", async () => {
+    const world = await openWorld();
+    const { processor, context, store } = world;
+    const profile = await world.trained(7);
+    const stored = (await store.media.get("bank", (await world.media(take(7, 4))).value))!;
+    const id = world.ids.next();
+    await store.media.add({ ...stored, id, encoding: "wav", audio: new Uint8Array(4096).fill(7) });
+    const processed = await processor.processAudio({
+      context,
+      input: { case: "gkMediaSegmentId", value: { value: id } },
+    });
+    expect(processed.result!.validity).toBe(AudioValidity.INVALID_AUDIO);
+    const audio = { case: "gkProcessedAudioId", value: processed.result!.gkProcessedAudioId! } as const;
+    const { result } = await processor.verify({ context, audio, gkVoiceprintProfileId: profile });
+    expect(result).toMatchObject(outcome(Decision.FAILED, DecisionReason.INVALID_AUDIO));
   });
 
   test("empty group and empty watchlist", async () => {
@@ -222,6 +259,19 @@ describe("what a result carries", () => {
       expect(session.decision).toBe(Decision.UNCERTAIN);
     },
   );
+
+  test("prints with the same score are listed by id, whatever the order of the request", async () => {
+    const world = await openWorld();
+    const profiles = [await world.trained(7), await world.trained(9), await world.trained(11)];
+    world.engine.behavior.score = (raw) => ({ raw, llr: 0, reliability: 1 });
+    const ids = profiles.map(({ value }) => value).sort();
+    for (const given of [profiles, profiles.toReversed()]) {
+      const target = { case: "gkVoiceprintProfileIds", value: list(...given) } as const;
+      const audio = await world.heard(take(9, 4));
+      const { result } = await world.processor.identify({ context: world.context, audio, target });
+      expect(result!.voiceprintResults.map((one) => one.gkVoiceprintProfileId!.value)).toEqual(ids);
+    }
+  });
 
   test("number_of_prints counts the valid ones", async () => {
     const world = await openWorld();
@@ -356,6 +406,32 @@ describe("checkpoints", () => {
     expect(result!.decision).toBe(Decision.AUTHENTIC);
     expect(result!.fraudDetectionResult!.decision).toBe(Decision.NO_RISK_DETECTED);
     expect(world.engine.behavior.heardSeconds.at(-1)).toBe(8);
+  });
+
+  test("AnalyzeAudio ends when a fraudster is found, although the person is not", async () => {
+    const world = await openWorld();
+    const both = list(await world.trained(9), await world.trained(7, "fraudster"));
+    const audio = await world.heard(take(7, 20));
+    const { result } = await world.processor.analyzeAudio({
+      context: world.context,
+      audio,
+      gkVoiceprintProfileIds: both,
+    });
+    expect(result!.decision).toBe(Decision.FRAUD);
+    expect(Math.floor(world.engine.behavior.heardSeconds.at(-1)!)).toBe(5);
+  });
+
+  test("AnalyzeAudio does not wait for a part that has nobody to compare with", async () => {
+    const world = await openWorld();
+    const both = list(await world.trained(7), await world.fraudster("not trained"));
+    const audio = await world.heard(take(7, 20));
+    const { result } = await world.processor.analyzeAudio({
+      context: world.context,
+      audio,
+      gkVoiceprintProfileIds: both,
+    });
+    expect(result!.authenticationResult!.decision).toBe(Decision.AUTHENTIC);
+    expect(world.engine.behavior.heardSeconds.at(-1)).toBe(2);
   });
 
   test("several speakers before a checkpoint: no early answer", async () => {
@@ -497,6 +573,48 @@ describe("AnalyzeAudio", () => {
     expect(attackSeconds).toEqual([205, 300, 35]);
   });
 
+  test("an attack check hears the selected channel, exactly up to the checkpoint that ended the call", async () => {
+    const world = await openWorld();
+    const { processor, context, engine, store } = world;
+    engine.behavior.attacks.playback = -12;
+    const audio = await world.heard([silence(20.3), joined(silence(0.3), take(7, 20))]);
+    const { result } = await processor.analyzeAudio({
+      context,
+      audio,
+      gkVoiceprintProfileIds: list(await world.trained(7)),
+      channelSelector: { channel: 2 },
+      channelPlaybackDetectionParameters: {},
+    });
+    // In silence it would be UNCERTAIN.
+    expect(result!.channelPlaybackResult!.decision).toBe(Decision.NO_RISK_DETECTED);
+    expect(new Set(engine.behavior.attackSeconds)).toEqual(new Set([2.3]));
+    // An operator sees where the strongest sign was.
+    const [check] = await store.sessions.checks("bank", context.gkSessionId.value);
+    expect(check!.evidence).toMatchObject({ playbackStretchStart: 0, playbackStretchEnd: 2.3 });
+  });
+
+  test("an attack check without speech is UNCERTAIN and names no stretch", async () => {
+    const world = await openWorld();
+    world.engine.behavior.attacks.synthetic = 12;
+    const { syntheticSpeechResult } = await ask(world, silence(4), { syntheticSpeechDetectionParameters: {} });
+    expect(syntheticSpeechResult!.decision).toBe(Decision.UNCERTAIN);
+    expect(syntheticSpeechResult!.strongestStretch).toBeUndefined();
+  });
+
+  test("the session lists each check with its person, or else with its fraudster", async () => {
+    const world = await openWorld();
+    const [person, fraudster] = [await world.trained(7), await world.trained(9, "fraudster")];
+    await ask(world, take(7, 4), { gkVoiceprintProfileIds: list(person, fraudster) });
+    await ask(world, take(7, 4.1), { gkVoiceprintProfileIds: list(fraudster) });
+    await ask(world, take(7, 4.2), {});
+    const { result } = await world.processor.getSessionDecision({ context: world.context });
+    expect(result!.checks.map(({ gkVoiceprintProfileId }) => gkVoiceprintProfileId?.value)).toEqual([
+      person.value,
+      fraudster.value,
+      undefined,
+    ]);
+  });
+
   test("audio that can no longer be read fails the check, even if its stored voice matches", async () => {
     let readable = true;
     const world = await openWorld({
@@ -584,6 +702,62 @@ describe("cancelling", () => {
       { signal: controller.signal, onProgress: ({ grossSeconds }) => grossSeconds > 3 && controller.abort("enough") },
     );
     expect(await refusal(call)).toMatchObject({ code: "CANCELLED" });
+    expect(await world.store.sessions.checks("bank", world.context.gkSessionId.value)).toEqual([]);
+  });
+
+  test.each(["analyze", "score", "attack"] as const)(
+    "an engine that fails in %s because the caller left: CANCELLED, and nothing is stored",
+    async (at) => {
+      const world = await openWorld();
+      const { processor, context, engine, store } = world;
+      engine.behavior.attacks.synthetic = -12;
+      const gkVoiceprintProfileIds = list(await world.trained(7));
+      const audio = await world.heard(take(7, 4));
+      const controller = new AbortController();
+      engine.behavior.before = (operation) => {
+        if (operation !== at) return;
+        controller.abort();
+        throw new Error("the worker was ended");
+      };
+      const request = { context, audio, gkVoiceprintProfileIds, syntheticSpeechDetectionParameters: {} };
+      const call = processor.analyzeAudio(request, { signal: controller.signal });
+      expect(await refusal(call)).toMatchObject({ code: "CANCELLED" });
+      expect(await store.sessions.checks("bank", context.gkSessionId.value)).toEqual([]);
+    },
+  );
+
+  test("an attack check reads no more audio after the caller left", async () => {
+    const world = await openWorld();
+    const { processor, context, engine } = world;
+    engine.behavior.attacks.synthetic = -12;
+    const audio = await world.heard(take(7, 20));
+    const controller = new AbortController();
+    let pushed = 0;
+    const { attackStream } = engine;
+    engine.attackStream = async (...given) => {
+      const stream = await attackStream.call(engine, ...given);
+      return {
+        ...stream,
+        push: async () => {
+          pushed++;
+          controller.abort();
+        },
+      };
+    };
+    const request = { context, audio, syntheticSpeechDetectionParameters: {} };
+    expect(await refusal(processor.analyzeAudio(request, { signal: controller.signal }))).toMatchObject({
+      code: "CANCELLED",
+    });
+    expect(pushed).toBe(1);
+  });
+
+  test.each(["analyze", "score"] as const)("an engine that is busy in %s: BUSY, and nothing is stored", async (at) => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    world.engine.behavior.before = (operation) => {
+      if (operation === at) throw new EngineError("QUEUE_FULL", "too many calls");
+    };
+    expect(await refusal(world.verify(profile, take(7, 4)))).toMatchObject({ code: "BUSY" });
     expect(await world.store.sessions.checks("bank", world.context.gkSessionId.value)).toEqual([]);
   });
 

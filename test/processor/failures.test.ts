@@ -19,15 +19,36 @@ test.each([
   expect(failure.cause).toBe(error);
 });
 
-test("an engine that cannot start its workers: BUSY, with a retry delay", () => {
-  const failure = asStatusError(new EngineError("NO_WORKERS", "no worker can be started: no threads left"));
-  expect(failure.code).toBe(StatusCode.BUSY);
-  expect(failure.status.retryAfter?.seconds).toBe(5n);
+test.each([
+  ["an engine that cannot start its workers", new EngineError("NO_WORKERS", "no threads left"), 5],
+  ["a full queue that names a delay", Object.assign(errorOf("full", "QUEUE_FULL"), { retryAfterMs: 2500 }), 2.5],
+  ["a full queue that names none", errorOf("full", "QUEUE_FULL"), 1],
+  ["a record that others keep changing", errorOf("changed too often", "contended"), 1],
+  ["too many open files", errorOf("accept EMFILE", "EMFILE"), 5],
+  ["too many open files in the system", errorOf("accept ENFILE", "ENFILE"), 5],
+  ["too many processes", errorOf("spawn EAGAIN", "EAGAIN"), 5],
+])("%s: BUSY, with a retry delay", (_, error, seconds) => {
+  const { code, status } = asStatusError(error);
+  expect(code).toBe(StatusCode.BUSY);
+  expect(Number(status.retryAfter!.seconds) + status.retryAfter!.nanos / 1e9).toBe(seconds);
+});
+
+test("a call that took too long, in the engine or elsewhere: DEADLINE_EXCEEDED", () => {
+  for (const late of [new EngineError("TIMEOUT", "late"), new DOMException("late", "TimeoutError")])
+    expect(asStatusError(late).code).toBe(StatusCode.DEADLINE_EXCEEDED);
 });
 
 test("a full disk is reported; other internal details are not", () => {
-  const full = asStatusError(errorOf("could not extend file: No space left on device", "53100"));
-  expect([full.code, full.status.message]).toEqual([StatusCode.INTERNAL_ERROR, "the server's disk is full"]);
+  for (const code of ["53100", "ENOSPC"]) {
+    const full = asStatusError(errorOf("could not extend file: No space left on device", code));
+    expect([full.code, full.status.message]).toEqual([StatusCode.INTERNAL_ERROR, "the server's disk is full"]);
+  }
+  for (const code of ["closed", "CLOSED"])
+    expect(asStatusError(errorOf("gone", code)).status.message).toBe("the store or the engine is closed");
+  for (const code of ["key-lost", "wrong-key"])
+    expect(asStatusError(errorOf('the key of "bank" is lost', code)).status.message).toBe('the key of "bank" is lost');
   const other = asStatusError(errorOf('duplicate key value "alice"', "23505"));
-  expect(other.status.message).toBe("internal error; search the log for the request id");
+  const text = asStatusError("out of order");
+  for (const { status } of [other, text])
+    expect(status.message).toBe("internal error; search the log for the request id");
 });
