@@ -13,11 +13,14 @@ export type World = Awaited<ReturnType<typeof openWorld>>;
 
 export const scopeA = "bank";
 
-export async function openWorld(options: Partial<VoiceprintsProcessorOptions> = {}) {
+type FixtureEngine = ReturnType<typeof fixtureEngine>;
+type WorldOptions = Omit<Partial<VoiceprintsProcessorOptions>, "engine"> & { readonly engine?: FixtureEngine };
+
+export async function openWorld(options: WorldOptions = {}) {
   const clock = { at: Date.UTC(2026, 0, 1), now: () => clock.at++ };
   let made = ++worlds * 1_000_000;
   const ids = { next: () => `01900000-0000-7000-8000-${(++made).toString(16).padStart(12, "0")}` };
-  const engine = fixtureEngine();
+  const engine = options.engine ?? fixtureEngine();
   const store = options.store ?? createMemoryStore({ now: clock.now });
   const processor = new VoiceprintsProcessor({ engine, store, readRecording, clock, ids, ...options });
   const open = async (configsetId = "ivr-text-dependent", scope = scopeA) => {
@@ -102,6 +105,30 @@ export async function openWorld(options: Partial<VoiceprintsProcessorOptions> = 
     },
   };
   return world;
+}
+
+/** A world with two models. Its scope makes prints with the `old` one until `change()`, then with the engine of the world. */
+export async function openTwoModels(options: Omit<WorldOptions, "engine" | "models"> = {}) {
+  const [old, engine] = [fixtureEngine(), fixtureEngine()];
+  engine.behavior.revision = "c".repeat(64);
+  let current = old;
+  const opened: string[] = [];
+  const world = await openWorld({
+    ...options,
+    engine,
+    models: {
+      of: () => current,
+      has: (revision) => [old, engine].some(({ model }) => model.revision === revision),
+      async open(revision) {
+        opened.push(revision);
+        return [old, engine].find(({ model }) => model.revision === revision)!;
+      },
+    },
+  });
+  const change = () => {
+    current = engine;
+  };
+  return { ...world, old, opened, change };
 }
 
 export type Context = {
