@@ -9,15 +9,7 @@ import { refuseSeparation } from "./caller-voice.js";
 import { assertStillRunning, openContext } from "./context.js";
 import type { Dependencies, Implementation } from "./dependencies.js";
 import { audioDetails, describedAudio, idIfAny, ifKnown, uniqueId } from "./messages.js";
-import {
-  analyzeRecording,
-  findAudio,
-  findMedia,
-  openRecording,
-  readSamples,
-  secondsOf,
-  selectChannel,
-} from "./recorded-audio.js";
+import { analyzeRecording, findAudio, findMedia, openRecording, readSamples, selectChannel } from "./recorded-audio.js";
 
 /** Processes audio, checks its quality, and keeps an audio model for later Enroll or Verify. */
 export const processAudio: Implementation<"processAudio"> = async (deps, request, options) => {
@@ -98,7 +90,7 @@ function usedPart(
   channel: number | null,
   seconds: number,
 ): MediaSegment {
-  if (Math.round(seconds * recording.rateHz) >= recording.frames || seconds >= secondsOf(recording)) return media;
+  if (Math.round(seconds * recording.rateHz) >= recording.frames) return media;
   return {
     id: deps.ids.next(),
     scopeId: media.scopeId,

@@ -1,8 +1,8 @@
 /**
  * Floats of the contract have 32 bits, JavaScript numbers 64. Responses are rounded first, so that JSON, gRPC and
- * in-process callers all get the same number.
+ * in-process callers all get the same number. Every float of the contract may be absent, so it is a FloatValue.
  */
-import { type DescField, type DescMessage, type MessageShape, ScalarType } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, MessageShape } from "@bufbuild/protobuf";
 
 type Round = (message: Record<string, unknown>) => void;
 
@@ -48,8 +48,6 @@ function roundValue(field: DescField): ((value: unknown) => unknown) | null {
     const inner = rounderOf(field.message);
     return inner && ((list) => (list as Record<string, unknown>[]).map((one) => roundInside(inner, one)));
   }
-  if (field.scalar === ScalarType.FLOAT)
-    return (value) => (typeof value === "number" ? Math.fround(value) : (value as number[]).map(Math.fround));
   if (field.fieldKind !== "message") return null;
   if (field.message.typeName === "google.protobuf.FloatValue") return (value) => Math.fround(value as number);
   const inner = rounderOf(field.message);

@@ -177,6 +177,12 @@ describe("the outcomes table", () => {
       input: { case: "gkMediaSegmentId", value: { value: id } },
     });
     expect(processed.result!.validity).toBe(AudioValidity.INVALID_AUDIO);
+    expect(processed.result!.audioDetails).toMatchObject({
+      grossAudio: { seconds: 0n, nanos: 0 },
+      netAudio: { seconds: 0n, nanos: 0 },
+      saturationLevel: 0,
+      numberOfDetectedSpeakers: 0,
+    });
     const audio = { case: "gkProcessedAudioId", value: processed.result!.gkProcessedAudioId! } as const;
     const { result } = await processor.verify({ context, audio, gkVoiceprintProfileId: profile });
     expect(result).toMatchObject(outcome(Decision.FAILED, DecisionReason.INVALID_AUDIO));
@@ -364,6 +370,33 @@ describe("checkpoints", () => {
     const result = await world.verify(profile, take(9, 20));
     expect(result.decision).toBe(Decision.NO_MATCH);
     expect(world.engine.behavior.heardSeconds.at(-1)).toBe(20);
+  });
+
+  test("progress is reported every half second, or once for audio that is read in one go", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const audio = await world.heard(joined(silence(1), take(9, 2)));
+    const progressOf = async (ignoreCheckpoints: boolean) => {
+      const progress: number[][] = [];
+      await world.processor.verify(
+        { context: world.context, audio, gkVoiceprintProfileId: profile, ignoreCheckpoints },
+        {
+          onProgress: ({ netSpeechSeconds, grossSeconds, totalSeconds }) =>
+            progress.push([netSpeechSeconds, grossSeconds, totalSeconds]),
+        },
+      );
+      return progress;
+    };
+    expect(await progressOf(true)).toEqual([[2, 3, 3]]);
+    expect(await progressOf(false)).toEqual([
+      [0, 0.5, 3],
+      [0, 1, 3],
+      [0.5, 1.5, 3],
+      [1, 2, 3],
+      [1.048, 2.048, 3],
+      [1.548, 2.548, 3],
+      [2, 3, 3],
+    ]);
   });
 
   test("an answer that needs more speech comes at a later checkpoint", async () => {

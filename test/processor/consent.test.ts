@@ -77,6 +77,14 @@ test("once withdrawn, nothing is enrolled or trained, and a print does not grow"
   expect(gkJobId).toBeDefined();
   const { profiles } = await processor.listVoiceprintProfiles({ context });
   expect(profiles[0]).toMatchObject({ printVersion: 1, status: VoiceprintProfileStatus.OPTIMAL_TRAINED });
+  // Erased by another call at the same moment.
+  const { setConsent } = world.store.profiles;
+  world.store.profiles.setConsent = async () => false;
+  expect(await refusal(set(bob, ConsentState.GIVEN))).toMatchObject({
+    code: "NOT_FOUND",
+    fields: ["gk_voiceprint_profile_id unknown"],
+  });
+  world.store.profiles.setConsent = setConsent;
   // Erasing is still allowed.
   await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: alice });
   expect(await refusal(set(alice, ConsentState.GIVEN))).toMatchObject({ code: "NOT_FOUND" });

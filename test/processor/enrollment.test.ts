@@ -1,14 +1,17 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   AudioValidity,
   ConsistencyDecision,
   EnrollReason,
   EnrollStatus,
   OwnerType,
+  StatusCode,
   TrainReason,
   TrainStatus,
   VoiceprintProfileStatus,
 } from "../../src/contract/index.js";
+import { EngineError } from "../../src/engine/engine-error.js";
+import { pcm16 } from "../../src/processor/process-audio.js";
 import { joined, silence, take } from "./fixture-engine.js";
 import { openWorld, refusal } from "./world.js";
 
@@ -328,6 +331,49 @@ describe("the part of audio that is enrolled", () => {
     expect(seconds(left.audioDetails!.netAudio)).toBe(10);
   });
 
+  test("a part of a part still belongs to the whole recording and to its channel", async () => {
+    const world = await openWorld({ configurationSets: { brief: { maxNetAudioForEnroll: 4 } } });
+    const { processor, store } = world;
+    const media = await world.media([take(9, 25), take(7, 25)]);
+    const cut = async (context: typeof world.context, id: { value: string }) => {
+      const input = { case: "gkMediaSegmentId", value: { value: id.value } } as const;
+      const channelSelector = { channel: 2 };
+      const { result } = await processor.processAudio({ context, input, isForEnrollment: true, channelSelector });
+      return result!;
+    };
+    const brief = await world.open("brief");
+    const part = await cut(brief, (await cut(world.context, media)).gkMediaSegmentId!);
+    expect(await store.media.get("bank", part.gkMediaSegmentId!.value)).toMatchObject({
+      partOf: media.value,
+      partOfChannel: 2,
+      channels: 1,
+    });
+    const input = { case: "gkProcessedAudioId", value: part.gkProcessedAudioId! } as const;
+    const { result } = await processor.processAudio({ context: brief, input });
+    expect(seconds(result!.audioDetails!.netAudio)).toBe(25);
+    expect(result!.voiceClassScore).toBe(7);
+  });
+
+  test("the loudest samples stay the loudest", () => {
+    const bytes = pcm16(Float32Array.of(0, 0.5, 1, 1.5, -1, -1.5));
+    expect([...new Int16Array(bytes.buffer)]).toEqual([0, 16384, 32767, 32767, -32768, -32768]);
+  });
+
+  test("Enroll cuts only what is longer than the maximum by more than a second", async () => {
+    const world = await openWorld();
+    const profile = await world.person("alice");
+    for (const length of [11, 11.1]) {
+      const { gkProcessedAudioId } = await world.process(take(7, length), false);
+      await world.processor.enroll({
+        context: world.context,
+        gkVoiceprintProfileId: profile,
+        gkProcessedAudioId: gkProcessedAudioId!,
+      });
+    }
+    const segments = await world.store.profiles.segments("bank", profile.value);
+    expect(segments.map(({ processed }) => processed.measures.netSpeechSeconds)).toEqual([11, 10]);
+  });
+
   test("Enroll uses at most the configured maximum of audio that was processed completely", async () => {
     const world = await openWorld();
     const profile = await world.person("alice");
@@ -432,6 +478,24 @@ describe("Train", () => {
       status: VoiceprintProfileStatus.OPTIMAL_TRAINED,
     });
     expect(await world.store.profiles.get("bank", profile.value)).toMatchObject({ printVersion: 1 });
+  });
+
+  test("a busy engine is BUSY; so is a profile that others never stop changing", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    world.engine.behavior.before = () => {
+      throw new EngineError("QUEUE_FULL", "too many calls");
+    };
+    expect(await refusal(world.train(profile))).toMatchObject({ code: "BUSY" });
+    world.engine.behavior.before = () => {};
+    const train = vi.spyOn(world.store.profiles, "train").mockResolvedValue(false);
+    const call = world.train(profile);
+    await expect(call).rejects.toMatchObject({
+      code: StatusCode.BUSY,
+      message: "the profile was written by others 100 times in a row; try again",
+      status: { retryAfter: { seconds: 1n, nanos: 0 } },
+    });
+    expect(train).toHaveBeenCalledTimes(100);
   });
 
   test("concurrent trainings each get their own version, and none is lost", async () => {

@@ -52,3 +52,44 @@ test("the gallery that was not searched for longest makes room", async () => {
   expect(loads).toHaveBeenCalledTimes(1);
   galleries.close();
 });
+
+test("the members of a group are found again only if the group or the prints have changed", async () => {
+  const world = await openWorld();
+  await world.trained(7);
+  const galleries = new Galleries(oneModel(world.engine), world.store);
+  let finds = 0;
+  const ask = (key: string, ...of: string[][]) =>
+    galleries.search("bank", "person", (loaded) => {
+      const before = finds;
+      loaded.remembered(key, of, () => {
+        finds++;
+        return new Set();
+      });
+      return finds > before;
+    });
+  expect([await ask("g", ["a", "b"], []), await ask("g", ["a", "b"], [])]).toEqual([true, false]);
+  const members = ["a", "c"];
+  expect([await ask("g", members, []), await ask("g", members, [])]).toEqual([true, false]);
+  for (const other of [[["a", "c", "d"], []], [["a", "c"]], [["a", "c"], ["e"]]]) {
+    expect(await ask("g", ...other)).toBe(true);
+    expect(await ask("g", ...other)).toBe(false);
+  }
+  const profile = await world.trained(9);
+  expect([await ask("g", members), await ask("g", members)]).toEqual([true, false]);
+  galleries.drop("bank", profile.value);
+  expect(await ask("g", members)).toBe(true);
+  // Of many groups, those asked for last are kept.
+  for (let i = 1; i < 16; i++) await ask(`g${i}`, members);
+  expect([await ask("g", members), await ask("g1", members)]).toEqual([false, false]);
+  await ask("one more", members);
+  expect([await ask("g1", members), await ask("g", members)]).toEqual([false, true]);
+  galleries.close();
+});
+
+test("a model that is not open gives no engine", async () => {
+  const { engine } = await openWorld();
+  const models = oneModel(engine);
+  expect(await models.open(engine.model.revision)).toBe(engine);
+  expect(models.has("another")).toBe(false);
+  await expect(models.open("another")).rejects.toThrow("no model of revision another is open");
+});

@@ -45,3 +45,21 @@ test("a change made while the group is read is seen the next time", async () => 
   expect((await cache.get("bank", "watchlist", "list"))!.profileIds).toEqual(["a"]);
   expect((await cache.get("bank", "watchlist", "list"))!.profileIds).toEqual(["a", "b"]);
 });
+
+test("the number of cached groups is limited; the one that was not used for longest is read again", async () => {
+  const store = createMemoryStore();
+  const read: string[] = [];
+  for (const id of ["a", "b", "c"])
+    await store.groups.create({ id, scopeId: "bank", kind: "group", tag: "", ...members() });
+  const { get } = store.groups;
+  store.groups.get = (...which) => {
+    read.push(which[2]);
+    return get(...which);
+  };
+  const cache = new GroupCache(store, 2);
+  for (const id of ["a", "b", "a", "c", "a", "b"]) await cache.get("bank", "group", id);
+  expect(read).toEqual(["a", "b", "c", "b"]);
+  cache.clear();
+  await cache.get("bank", "group", "b");
+  expect(read).toHaveLength(5);
+});

@@ -59,4 +59,41 @@ test("the page size is limited", async () => {
       code: "INVALID_REQUEST",
       fields: ["page_size out_of_range"],
     });
+  expect((await processor.listGroups({ context, pageSize: 1 })).groups).toHaveLength(1);
+  expect((await processor.listGroups({ context, pageSize: 500 })).groups).toHaveLength(3);
+});
+
+test("a page has 100 entries unless the request says otherwise; a last page that is full is followed by an empty one", async () => {
+  const { processor, context } = await openWorld();
+  for (let i = 0; i < 101; i++) await processor.createGroup({ context, tag: `${i}` });
+  const first = await processor.listGroups({ context });
+  expect(first.groups).toHaveLength(100);
+  const second = await processor.listGroups({ context, pageToken: first.nextPageToken });
+  expect([second.groups.length, second.nextPageToken]).toEqual([1, ""]);
+  const full = await processor.listGroups({ context, pageSize: 101 });
+  expect(await processor.listGroups({ context, pageToken: full.nextPageToken })).toMatchObject({
+    groups: [],
+    nextPageToken: "",
+  });
+});
+
+test("the profiles of one name are listed page by page too, of the person and of the fraudster", async () => {
+  const { processor, context, person, fraudster } = await openWorld();
+  const made = [
+    await fraudster("sam", "x"),
+    await person("sam", "x"),
+    await person("sam", "y"),
+    await person("somebody else"),
+  ];
+  const found: string[] = [];
+  for (let pageToken = "", pages = 0; pages === 0 || pageToken !== ""; pages++) {
+    const page = await processor.listVoiceprintProfiles({ context, ownerId: "sam", pageSize: 2, pageToken });
+    expect(page.profiles.length).toBe(pages === 0 ? 2 : 1);
+    found.push(...page.profiles.map(({ gkVoiceprintProfileId }) => gkVoiceprintProfileId!.value));
+    pageToken = page.nextPageToken;
+  }
+  expect(found).toEqual(made.slice(0, 3).map(({ value }) => value));
+  const persons = await processor.listVoiceprintProfiles({ context, ownerId: "sam", ownerType: OwnerType.PERSON });
+  expect(persons.profiles.map(({ profileTag }) => profileTag)).toEqual(["x", "y"]);
+  expect((await processor.listVoiceprintProfiles({ context, ownerId: "nobody" })).profiles).toEqual([]);
 });

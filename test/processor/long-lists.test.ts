@@ -66,12 +66,12 @@ test("a job of many profiles writes its progress at most a hundred times", async
     if (method === "update") updates++;
   });
   const { processor, context, person } = await openWorld({ store });
-  for (let i = 0; i < 250; i++) await person(`person-${i}`);
+  for (let i = 0; i < 300; i++) await person(`person-${i}`);
   const { gkJobId } = await processor.startVoiceprintProfilesStatusJob({ context });
   await processor.workOnJobs();
   const read = () => processor.getVoiceprintProfilesStatusJob({ context, gkJobId: gkJobId! });
   await expect.poll(async () => (await read()).state, { timeout: 60_000 }).toBe(State.COMPLETED);
-  expect((await read()).profiles).toHaveLength(250);
+  expect((await read()).profiles).toHaveLength(300);
   // And at its start and end.
   expect(updates).toBeLessThanOrEqual(102);
   expect(updates).toBeGreaterThan(50);

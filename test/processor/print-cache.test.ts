@@ -58,3 +58,31 @@ test("the number of cached prints is limited", async () => {
   for (const { value } of [...profiles, profiles[2]!, profiles[0]!]) await cache.get("bank", [value]);
   expect(reads).toBe(4);
 });
+
+test("the print, and the scope, that was not used for longest makes room; what was dropped is read again", async () => {
+  const world = await openWorld();
+  const { store } = world;
+  const [one, two, three] = [await world.trained(7), await world.trained(9), await world.trained(11)];
+  const read: string[][] = [];
+  const { printsOf } = store.profiles;
+  store.profiles.printsOf = async (scopeId, ids) => {
+    read.push([...ids]);
+    return printsOf(scopeId, ids);
+  };
+  const ids = (...profiles: { value: string }[]) => profiles.map(({ value }) => value);
+  const cache = new PrintCache(store, 2, 1);
+  for (const profile of [one, two, one, three, one, two]) await cache.get("bank", ids(profile));
+  expect(read).toEqual([ids(one), ids(two), ids(three), ids(two)]);
+  // More than fit are read without disturbing those in the cache.
+  read.length = 0;
+  expect(await cache.get("bank", ids(one, two, three))).toHaveLength(3);
+  await cache.get("bank", ids(one, two));
+  expect(read).toEqual([ids(one, two, three)]);
+  cache.drop("bank", one.value);
+  await cache.get("bank", ids(one, two));
+  expect(read.slice(1)).toEqual([ids(one)]);
+  await cache.get("another bank", ids(one));
+  read.length = 0;
+  await cache.get("bank", ids(two));
+  expect(read).toEqual([ids(two)]);
+});

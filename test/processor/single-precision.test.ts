@@ -1,5 +1,6 @@
-import { fromBinary, fromJson, toBinary, toJson } from "@bufbuild/protobuf";
+import { type DescMessage, fromBinary, fromJson, ScalarType, toBinary, toJson } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
+import * as contract from "../../src/contract/index.js";
 import { AnalyzeAudioResponseSchema, TrainResponseSchema } from "../../src/contract/index.js";
 import { take } from "./fixture-engine.js";
 import { list, openWorld } from "./world.js";
@@ -23,4 +24,15 @@ test("responses in process, as JSON and over gRPC have the same numbers", async 
   expect(analyzed.result!.voiceprintResults.map(({ score }) => score.value!.biometricScore)).toContain(score);
   const [segment] = trained.result!.enrollmentSegmentsDetails;
   expect(Math.fround(segment!.consistencyScore!)).toBe(segment!.consistencyScore);
+});
+
+test("every float of the contract may be absent: no field is a plain float", () => {
+  const schemas = Object.values(contract).filter(
+    (one): one is typeof one & DescMessage => typeof one === "object" && "kind" in one && one.kind === "message",
+  );
+  expect(schemas.length).toBeGreaterThan(50);
+  const plain = schemas.flatMap(({ typeName, fields }) =>
+    fields.filter(({ scalar }) => scalar === ScalarType.FLOAT).map(({ name }) => `${typeName}.${name}`),
+  );
+  expect(plain).toEqual([]);
 });

@@ -25,6 +25,20 @@ describe("engagements and sessions", () => {
     });
   });
 
+  test("StartEngagement refuses more custom data than the limit", async () => {
+    const { processor, context } = await openWorld({ limits: { customData: 10 } });
+    const start = (customData: string) => processor.startEngagement({ context, customData });
+    await start("x".repeat(10));
+    expect(await refusal(start("x".repeat(11)))).toMatchObject({
+      code: "INVALID_REQUEST",
+      fields: ["custom_data too_long"],
+    });
+    const usual = await openWorld();
+    await usual.processor.startEngagement({ context, customData: "x".repeat(65_536) });
+    const longer = usual.processor.startEngagement({ context, customData: "x".repeat(65_537) });
+    expect((await refusal(longer)).fields).toEqual(["custom_data too_long"]);
+  });
+
   test("StartSession creates an engagement when none is given", async () => {
     const { processor, store } = await openWorld();
     const scope = { gkScopeId: { value: "bank" } };
@@ -52,6 +66,12 @@ describe("engagements and sessions", () => {
     await processor.stopSession({ context });
     const stoppedSession = { code: "INVALID_REQUEST", fields: ["context.gk_session_id stopped"] };
     expect(await refusal(processor.stopSession({ context }))).toMatchObject(stoppedSession);
+    const other = await world.open();
+    const both = await Promise.allSettled([
+      processor.stopSession({ context: other }),
+      processor.stopSession({ context: other }),
+    ]);
+    expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     await processor.stopEngagement({ context });
     const stopped = { code: "INVALID_REQUEST", fields: ["context.gk_engagement_id stopped"] };
     expect(await refusal(processor.stopEngagement({ context }))).toMatchObject(stopped);
@@ -368,6 +388,16 @@ describe("CheckWatchlistConsistency", () => {
     const truncated = await processor.checkWatchlistConsistency({ context: short, target });
     expect(truncated.totalNumberOfIncompatiblePrints).toBe(4);
     expect(truncated.incompatiblePrints).toHaveLength(2);
+    const phone = await world.fraudster("phone only", "phone");
+    const gkVoiceprintProfileIds = list(phone);
+    await processor.addWatchlistMembers({ context, gkGroupId: gkGroupId!, gkVoiceprintProfileIds });
+    const tagged = await processor.checkWatchlistConsistency({
+      context,
+      target: { case: "watchlist", value: { uniqueId: gkGroupId!, tag: "phone" } },
+    });
+    expect(tagged.totalNumberOfIncompatiblePrints).toBe(1);
+    expect(tagged.incompatiblePrints.map(({ fraudsterId }) => fraudsterId)).toEqual(["phone only"]);
+    expect(tagged.incompatiblePrints[0]!.incompatibleCalibrationModel).toBeUndefined();
     const ids = { case: "gkVoiceprintProfileIds", value: list(fresh) } as const;
     const fine = await processor.checkWatchlistConsistency({ context, target: ids });
     expect(fine).toMatchObject({ totalNumberOfCompatiblePrints: 1, totalNumberOfIncompatiblePrints: 0 });
