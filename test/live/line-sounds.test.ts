@@ -51,6 +51,33 @@ describe("keys", () => {
     }
   });
 
+  it("are reported once if a few samples are missing, and again after a pause of two blocks", () => {
+    /** One block of the detector. */
+    const block = 102;
+    const held = (missing: number, blocks = 20) =>
+      filled((blocks * block) / rateHz, (t) => {
+        const isMissing = Math.floor((t * rateHz + 0.5) / block) - 10;
+        return isMissing >= 0 && isMissing < missing ? 0 : 0.3 * tone(t, 852, 1336);
+      });
+    const heard = (samples: Float32Array) => new DtmfDetector(rateHz).push(samples);
+    expect(heard(held(0, 1))).toEqual([]);
+    expect(heard(held(0, 2))).toEqual([{ digit: "8", atSeconds: 0 }]);
+    expect(heard(held(1))).toHaveLength(1);
+    expect(heard(held(2))).toEqual([
+      { digit: "8", atSeconds: 0 },
+      { digit: "8", atSeconds: (12 * block) / rateHz },
+    ]);
+  });
+
+  it("are reported each if one follows the other without a pause", () => {
+    expect(
+      new DtmfDetector(rateHz)
+        .push(keys("1213", 60, 0))
+        .map(({ digit }) => digit)
+        .join(""),
+    ).toBe("1213");
+  });
+
   it("are detected in noise, and at 16 and 48 kHz", () => {
     const noise = gaussian(random(5));
     const noisy = keys("0123456789", 80, 60).map((x) => x + 0.01 * noise());

@@ -36,6 +36,21 @@ test("is at most a fifth of a second long, and silent if too little audio came b
   ).toBe(true);
 });
 
+test("needs the longest pitch period and 10 ms before the gap", () => {
+  const needed = Math.ceil((1 / 66 + 0.01) * rateHz);
+  const isSilent = (lost: LostAudio) => lost.fill(160).every((x) => x === 0);
+  expect([isSilent(heard(needed - 1)), isSilent(heard(needed))]).toEqual([true, false]);
+  for (const [samples, silent] of [
+    [needed - 1, true],
+    [needed, false],
+  ] as const) {
+    const again = heard(needed);
+    again.fill(160);
+    again.keep(Float32Array.from({ length: samples }, (_, i) => toneAt(i)));
+    expect(isSilent(again)).toBe(silent);
+  }
+});
+
 test("is silent if the previous gap was filled too", () => {
   const lost = heard(800);
   lost.fill(160);

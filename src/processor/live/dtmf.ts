@@ -59,10 +59,9 @@ export class DtmfDetector {
   }
 
   #step(key: string | null): string | null {
-    if (key === null || key !== this.#pressed) this.#absent++;
-    else this.#absent = 0;
+    this.#absent = key === this.#pressed ? 0 : this.#absent + 1;
     if (this.#absent >= BLOCKS_OFF) this.#pressed = null;
-    this.#agreeing = key !== null && key === this.#candidate ? this.#agreeing + 1 : key === null ? 0 : 1;
+    this.#agreeing = key === this.#candidate ? this.#agreeing + 1 : 1;
     this.#candidate = key;
     if (key === null || key === this.#pressed || this.#agreeing < BLOCKS_ON) return null;
     this.#pressed = key;
