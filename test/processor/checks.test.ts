@@ -188,6 +188,22 @@ describe("the outcomes table", () => {
     expect(result).toMatchObject(outcome(Decision.FAILED, DecisionReason.INVALID_AUDIO));
   });
 
+  test("several profiles without a print: NOT_ENOUGH_SEGMENTS only if that holds for each of them", async () => {
+    const world = await openWorld();
+    const [none, begun, more] = [await world.person("a"), await world.person("b"), await world.person("c")];
+    for (const profile of [begun, more]) await world.enroll(profile, take(7, 2));
+    const obsolete = await world.trained(9);
+    world.engine.behavior.revision = "c".repeat(64);
+    const identify = async (...profiles: { value: string }[]) => {
+      const target = { case: "gkVoiceprintProfileIds", value: list(...profiles) } as const;
+      const audio = await world.heard(take(7, 4));
+      return (await world.processor.identify({ context: world.context, audio, target })).result!.reason;
+    };
+    expect(await identify(begun, more)).toBe(DecisionReason.NOT_ENOUGH_SEGMENTS);
+    expect(await identify(none, begun)).toBe(DecisionReason.NO_SCORES);
+    expect(await identify(begun, obsolete)).toBe(DecisionReason.NO_SCORES);
+  });
+
   test("empty group and empty watchlist", async () => {
     const world = await openWorld();
     const { context } = world;

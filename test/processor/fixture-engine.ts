@@ -290,6 +290,7 @@ function galleryOf(): Gallery {
     delete: (id) => rows.delete(id),
     has: (id) => rows.has(id),
     top(embedding, k, only) {
+      if (embedding.length !== dimensions) throw new Error("an embedding of another length was searched");
       const hits: { id: string; raw: number }[] = [];
       for (const [id, row] of rows) if (!only || only.has(id)) hits.push({ id, raw: cosine(row, embedding) });
       return hits.sort((a, b) => b.raw - a.raw).slice(0, k);

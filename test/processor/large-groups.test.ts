@@ -132,3 +132,27 @@ test("a group of owners has all their prints, and those that it names", async ()
     expect(result!.authenticationResult).toMatchObject({ decision, numberOfPersonsPrints: 301 });
   }
 });
+
+test("up to 256 members are all scored, of more the best 64", async () => {
+  const { world, members } = await opened();
+  const { processor, context } = world;
+  const ids = members.map(({ value }) => ({ value }));
+  const owners = members.map(({ owner }) => owner);
+  for (const [profiles, owned, scored] of [
+    [256, 0, 256],
+    [0, 256, 256],
+    [255, 1, 256],
+    [255, 2, 64],
+    [257, 0, 64],
+  ] as const) {
+    const { gkGroupId } = await processor.createGroup({
+      context,
+      gkVoiceprintProfileIds: list(...ids.slice(0, profiles)),
+      gkOwnerIds: list(...owners.slice(profiles, profiles + owned)),
+    });
+    const target = { case: "group", value: { uniqueId: gkGroupId! } } as const;
+    const { result } = await processor.identify({ context, audio: await world.heard(take(107, 4)), target });
+    expect(result!.decision).toBe(Decision.AUTHENTIC);
+    expect(result!.voiceprintResults).toHaveLength(scored);
+  }
+});
