@@ -12,8 +12,8 @@ import { noMeasures } from "./recorded-audio.js";
 
 export const audioModel = (processed: ProcessedAudio): AudioModel => ({
   id: processed.id,
-  mediaSegmentId: processed.mediaSegmentId,
-  channel: processed.channel,
+  recordingId: processed.partOf ?? processed.mediaSegmentId,
+  channel: processed.partOf === undefined ? processed.channel : (processed.partOfChannel ?? null),
   printType: processed.printType,
   revision: processed.revision,
   validity: processed.validity,
@@ -74,7 +74,7 @@ export const analysisOf = ({ measures, voice, voiceClass, speakers, revision }: 
 /** Creates the audio model to store for processed audio. */
 export function newProcessedAudio(
   deps: Dependencies,
-  media: Pick<MediaSegment, "id" | "scopeId" | "partOf" | "channels" | "rateHz">,
+  media: Pick<MediaSegment, "id" | "scopeId" | "partOf" | "partOfChannel" | "channels" | "rateHz">,
   sessionId: string,
   channel: number | null,
   set: ConfigurationSet,
@@ -87,7 +87,7 @@ export function newProcessedAudio(
     scopeId: media.scopeId,
     sessionId,
     mediaSegmentId: media.id,
-    ...(media.partOf !== null && { partOf: media.partOf }),
+    ...(media.partOf !== null && { partOf: media.partOf, partOfChannel: media.partOfChannel ?? null }),
     channel,
     mediaChannels: media.channels,
     mediaRateHz: media.rateHz,

@@ -28,7 +28,8 @@ export interface ExportedProfile {
   readonly segments: readonly ExportedSegment[];
 }
 
-export interface ExportedSegment extends Omit<ProcessedAudio, "id" | "scopeId" | "partOf" | "createdAt" | "voice"> {
+export interface ExportedSegment
+  extends Omit<ProcessedAudio, "id" | "scopeId" | "partOf" | "partOfChannel" | "createdAt" | "voice"> {
   readonly processedAudioId: Id;
   readonly createdAt: string;
   readonly addedAt: string;
@@ -79,14 +80,17 @@ export async function exportProfile(deps: Dependencies, scopeId: Id, profileId: 
     createdAt: new Date(profile.createdAt).toISOString(),
     ...(consent && { consent: { ...consent, at: new Date(consent.at).toISOString() } }),
     template: template && exportedTemplate(template),
-    segments: segments.map(({ processed: { id, scopeId: _, partOf: __, createdAt, voice, ...kept }, addedAt }) => ({
-      processedAudioId: id,
-      ...kept,
-      createdAt: new Date(createdAt).toISOString(),
-      addedAt: new Date(addedAt).toISOString(),
-      embedding: voice.embedding && decimals(voice.embedding),
-      windows: voice.windows.map(exported),
-    })),
+    segments: segments.map(({ processed, addedAt }) => {
+      const { id, scopeId: _, partOf: __, partOfChannel: ___, createdAt, voice, ...kept } = processed;
+      return {
+        processedAudioId: id,
+        ...kept,
+        createdAt: new Date(createdAt).toISOString(),
+        addedAt: new Date(addedAt).toISOString(),
+        embedding: voice.embedding && decimals(voice.embedding),
+        windows: voice.windows.map(exported),
+      };
+    }),
   };
 }
 

@@ -77,6 +77,8 @@ export interface ProcessedAudio {
   readonly mediaSegmentId: Id;
   /** The recording that the media segment is a part of, if it is one: remembered here, because audio expires first. */
   readonly partOf?: Id;
+  /** For a part: the channel that it was cut from. */
+  readonly partOfChannel?: number | null;
   readonly channel: number | null;
   readonly mediaChannels: number;
   readonly mediaRateHz: number;

@@ -8,7 +8,8 @@ import { totalNet } from "./template.js";
 /** The fields of an audio model that enrollment needs. */
 export interface AudioModel {
   readonly id: string;
-  readonly mediaSegmentId: string;
+  /** The whole recording, and its channel, even if only a part of it was processed. */
+  readonly recordingId: string;
   readonly channel: number | null;
   readonly printType: string;
   readonly revision: string;
@@ -57,10 +58,13 @@ export function enrollReason(
   return candidate.embedding === null ? EnrollReason.INTERNAL_ERROR : EnrollReason.ENROLL_OK;
 }
 
-/** The engine is bit-exact: equal embeddings mean the same recording, even when it was uploaded twice. */
+/**
+ * Every audio model of a recording starts at its beginning, so two of them share speech. The engine is bit-exact: equal embeddings mean the same
+ * recording, even when it was uploaded twice.
+ */
 function sameAudio(one: AudioModel, other: AudioModel): boolean {
   if (one.id === other.id) return true;
-  if (one.mediaSegmentId === other.mediaSegmentId && one.channel === other.channel) return true;
+  if (one.recordingId === other.recordingId && one.channel === other.channel) return true;
   const [a, b] = [one.embedding, other.embedding];
   return a !== null && b !== null && a.length === b.length && a.every((value, i) => value === b[i]);
 }

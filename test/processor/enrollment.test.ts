@@ -229,6 +229,29 @@ describe("Enroll", () => {
     expect(await world.store.profiles.segments("bank", profile.value)).toHaveLength(1);
   });
 
+  test("ALREADY_ADDED for a recording of which a part was added, and for a part of a recording that was added", async () => {
+    const world = await openWorld();
+    const { context, processor } = world;
+    const stereo = await world.media([take(7, 14), take(8, 14)]);
+    const processed = async (channel: number, isForEnrollment: boolean) => {
+      const input = { case: "gkMediaSegmentId", value: stereo } as const;
+      return (await processor.processAudio({ context, input, isForEnrollment, channelSelector: { channel } })).result!;
+    };
+    const enroll = async (profile: { value: string }, audio: { gkProcessedAudioId?: { value: string } }) => {
+      const gkProcessedAudioId = audio.gkProcessedAudioId!;
+      return (await processor.enroll({ context, gkVoiceprintProfileId: profile, gkProcessedAudioId })).result!;
+    };
+    const [part, whole, other] = [await processed(1, true), await processed(1, false), await processed(2, true)];
+    expect(part.gkMediaSegmentId).not.toEqual(whole.gkMediaSegmentId);
+    const [alice, bob] = [await world.person("alice"), await world.person("bob")];
+    const already = { enrolled: false, reason: EnrollReason.ALREADY_ADDED };
+    expect((await enroll(alice, part)).enrolled).toBe(true);
+    expect(await enroll(alice, whole)).toMatchObject(already);
+    expect((await enroll(alice, other)).enrolled).toBe(true);
+    expect((await enroll(bob, whole)).enrolled).toBe(true);
+    expect(await enroll(bob, part)).toMatchObject(already);
+  });
+
   test("TOO_SHORT for too little speech, MISSING_MODEL for audio that is not fit otherwise", async () => {
     const world = await openWorld();
     const profile = await world.person("alice");

@@ -24,7 +24,7 @@ const audio = fc.record({
 
 const model = (id: string, netSpeechSeconds: number, revision = "r"): AudioModel => ({
   id,
-  mediaSegmentId: `m${id}`,
+  recordingId: `m${id}`,
   channel: null,
   printType: "text-dependent",
   revision,
@@ -136,11 +136,11 @@ describe("whether an audio model can be added", () => {
   });
 
   test("the same audio is added once: the same model, recording and channel, or embedding", () => {
-    const other = { ...good, id: "2", mediaSegmentId: "m2", embedding: Float32Array.of(2, 1) };
+    const other = { ...good, id: "2", recordingId: "m2", embedding: Float32Array.of(2, 1) };
     expect(reason(other, [good])).toBe(EnrollReason.ENROLL_OK);
     expect(reason({ ...other, id: good.id }, [good])).toBe(EnrollReason.ALREADY_ADDED);
-    expect(reason({ ...other, mediaSegmentId: good.mediaSegmentId }, [good])).toBe(EnrollReason.ALREADY_ADDED);
-    expect(reason({ ...other, mediaSegmentId: good.mediaSegmentId, channel: 1 }, [good])).toBe(EnrollReason.ENROLL_OK);
+    expect(reason({ ...other, recordingId: good.recordingId }, [good])).toBe(EnrollReason.ALREADY_ADDED);
+    expect(reason({ ...other, recordingId: good.recordingId, channel: 1 }, [good])).toBe(EnrollReason.ENROLL_OK);
     expect(reason({ ...other, embedding: good.embedding }, [good])).toBe(EnrollReason.ALREADY_ADDED);
     expect(reason({ ...other, embedding: Float32Array.of(1) }, [good])).toBe(EnrollReason.ENROLL_OK);
   });
