@@ -12,7 +12,7 @@ import { fuseRisks, riskFigures } from "../voiceprint/risk.js";
 import { risksOf } from "../voiceprint/session-decision.js";
 import type { AnalyzedAudio, PartResult } from "./analyzed-audio.js";
 import { type AttackResults, wantedAttacks } from "./attacks.js";
-import { type Candidates, candidatesByGroup, candidatesOf, findProfiles } from "./candidates.js";
+import { type Candidates, candidatesByGroup, candidatesOf, findProfiles, numberScored } from "./candidates.js";
 import { analyzeAndCompare, authenticationPart, fraudPart, type Part, recordCheck } from "./check.js";
 import { partRisk, scoreOf, voiceprintResult } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
@@ -107,7 +107,7 @@ export async function concludeAnalysis(
           topPersonVoiceprintDetails: topPerson && printDetails(topPerson.print),
           authenticationScore: scoreOf(topPerson),
           ...authentication.outcome,
-          numberOfPersonsPrints: persons!.count,
+          numberOfPersonsPrints: numberScored(persons!, authentication.scored),
           riskEngineResult: riskResult(partRisk("person", authentication)),
         }
       : undefined,
@@ -116,7 +116,7 @@ export async function concludeAnalysis(
           topFraudsterVoiceprintDetails: topFraudster && printDetails(topFraudster.print),
           fraudDetectionScore: scoreOf(topFraudster),
           ...fraud.outcome,
-          numberOfFraudstersPrints: fraudsters!.count,
+          numberOfFraudstersPrints: numberScored(fraudsters!, fraud.scored),
           riskEngineResult: riskResult(partRisk("fraudster", fraud)),
         }
       : undefined,

@@ -42,6 +42,10 @@ export interface Candidates {
 export const mostScoredDirectly = 256;
 const exactlyScored = 64;
 
+/** How many prints the audio was compared with. The gallery compares all of them, although only its best are listed. */
+export const numberScored = ({ count }: Candidates, scored: readonly ScoredPrint[]): number =>
+  scored.length > 0 && count > mostScoredDirectly ? count : scored.length;
+
 export async function candidatesByIds(
   deps: Dependencies,
   scopeId: Id,
@@ -126,15 +130,7 @@ export function candidatesOf(
   const prints = unique.filter(isPrint).filter((print) => deps.models.has(print.template.revision));
   const revisions = new Set(prints.map((print) => print.template.revision));
   const whyNone = (set: ConfigurationSet) => reasonForNone(deps, scopeId, unique, set);
-  const ids = prints.map((print) => print.profileId);
-  if (ids.length > mostScoredDirectly) return searched(deps, scopeId, kind, new Set(ids), revisions, whyNone);
-  return {
-    kind,
-    count: ids.length,
-    revisions,
-    score: (analyzed, options) => scoreExactly(deps, scopeId, ids, analyzed, options),
-    whyNone,
-  };
+  return candidatesIn(deps, scopeId, kind, new Set(prints.map((print) => print.profileId)), revisions, whyNone);
 }
 
 /** The members of a group or watchlist, plus the profiles in `also`. */
@@ -168,7 +164,7 @@ export async function candidatesByGroup(
     const found = more.length === 0 ? members : new Set([...members, ...more]);
     return { valid: found, revisions: revisionsOf(loaded, found) };
   });
-  return searched(deps, scopeId, kind, valid, revisions, async () => DecisionReason.NO_SCORES);
+  return candidatesIn(deps, scopeId, kind, valid, revisions, async () => DecisionReason.NO_SCORES);
 }
 
 function validMembers(
@@ -234,7 +230,7 @@ const asFound = (profile: Profile): FoundProfile =>
     ? printOf(profile, profile.template)
     : { ...profile, kind: profile.owner.kind };
 
-function searched(
+function candidatesIn(
   deps: Dependencies,
   scopeId: Id,
   kind: OwnerKind,
@@ -247,19 +243,28 @@ function searched(
     count: valid.size,
     revisions,
     async score(analyzed, options) {
-      const hits = await deps.galleries.search(scopeId, kind, ({ galleries, members }) =>
-        [...galleries].flatMap(([revision, gallery]) => {
-          const embedding = analysisBy(analyzed, revision)?.embedding;
-          return embedding
-            ? gallery.top(embedding, exactlyScored, members.size === valid.size ? undefined : valid)
-            : [];
-        }),
-      );
-      const ids = hits.map((hit) => hit.id).filter((id) => valid.has(id));
+      const ids = valid.size > mostScoredDirectly ? await likeliest(deps, scopeId, kind, valid, analyzed) : [...valid];
       return scoreExactly(deps, scopeId, ids, analyzed, options);
     },
     whyNone,
   };
+}
+
+/** The gallery's best of these prints. */
+async function likeliest(
+  deps: Dependencies,
+  scopeId: Id,
+  kind: OwnerKind,
+  valid: ReadonlySet<Id>,
+  analyzed: JointAnalysis,
+): Promise<Id[]> {
+  const hits = await deps.galleries.search(scopeId, kind, ({ galleries, members }) =>
+    [...galleries].flatMap(([revision, gallery]) => {
+      const embedding = analysisBy(analyzed, revision)?.embedding;
+      return embedding ? gallery.top(embedding, exactlyScored, members.size === valid.size ? undefined : valid) : [];
+    }),
+  );
+  return hits.map((hit) => hit.id).filter((id) => valid.has(id));
 }
 
 /**

@@ -1,4 +1,4 @@
-import { candidatesByGroup, candidatesByIds } from "./candidates.js";
+import { candidatesByGroup, candidatesByIds, numberScored } from "./candidates.js";
 import { analyzeAndCompare, fraudPart } from "./check.js";
 import { concludeCheck, scoreOf, voiceprintResult } from "./check-result.js";
 import { openContext } from "./context.js";
@@ -23,7 +23,7 @@ export const detectKnownFraudsters: Implementation<"detectKnownFraudsters"> = as
       ...(await concludeCheck(deps, context, "DetectKnownFraudsters", analyzed, result, "fraudster")),
       fraudDetectionScore: scoreOf(result.scored[0]),
       voiceprintResults: result.scored.map(voiceprintResult),
-      numberOfPrints: candidates.count,
+      numberOfPrints: numberScored(candidates, result.scored),
     },
   };
 };

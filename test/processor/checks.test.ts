@@ -306,6 +306,20 @@ describe("what a result carries", () => {
     expect(result!.voiceprintResults[0]!.score.case).toBe("fraudDetectionScore");
   });
 
+  test("number_of_prints and its likes count no print if the audio was compared with none", async () => {
+    const world = await openWorld();
+    const { context, processor } = world;
+    const target = { case: "gkVoiceprintProfileIds", value: list(await world.trained(7, "fraudster")) } as const;
+    const audio = await world.heard(take(7, 0.5));
+    const short = outcome(Decision.UNCERTAIN, DecisionReason.AUDIO_TOO_SHORT);
+    const { result } = await processor.detectKnownFraudsters({ context, audio, target });
+    expect(result).toMatchObject({ ...short, numberOfPrints: 0, voiceprintResults: [] });
+    const both = list(target.value.uniqueIds[0]!, await world.trained(9));
+    const { result: analysis } = await processor.analyzeAudio({ context, audio, gkVoiceprintProfileIds: both });
+    expect(analysis!.authenticationResult).toMatchObject({ ...short, numberOfPersonsPrints: 0 });
+    expect(analysis!.fraudDetectionResult).toMatchObject({ ...short, numberOfFraudstersPrints: 0 });
+  });
+
   test("processed audio is used as it is; audio of another model is processed again under a new id", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);

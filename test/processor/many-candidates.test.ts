@@ -45,7 +45,7 @@ function luckyGallery(): Gallery {
   };
 }
 
-async function worldOf(prints: number, kind: "person" | "fraudster") {
+async function worldOf(prints: number, kind: "person" | "fraudster", tagOf: (i: number) => string = () => "") {
   const world = await openWorld({
     configurationSets: {
       loose: {
@@ -72,7 +72,7 @@ async function worldOf(prints: number, kind: "person" | "fraudster") {
       id,
       scopeId: "bank",
       owner: { id: world.ids.next(), scopeId: "bank", kind, externalId: `${kind} ${i}` },
-      tag: "",
+      tag: tagOf(i),
       printType: "text-dependent",
       printVersion: 1,
       template,
@@ -184,6 +184,15 @@ test("a large watchlist has the prints of its owners besides those that it names
   const { result } = await world.processor.detectKnownFraudsters({ context, audio, target });
   expect(result).toMatchObject({ decision: Decision.FRAUD, numberOfPrints: 301 });
   expect(result!.voiceprintDetails!.gkVoiceprintProfileId!.value).toBe(added.id);
+});
+
+test("every candidate is listed if at most 256 prints of a large group have the tag", async () => {
+  const tagged = 70;
+  const { world, group, context } = await worldOf(300, "person", (i) => (i < tagged ? "phone" : ""));
+  const audio = await world.heard(take(7, 4));
+  const target = { case: "group", value: { uniqueId: group, tag: "phone" } } as const;
+  const { result } = await world.processor.identify({ context, audio, target });
+  expect(result!.voiceprintResults).toHaveLength(tagged);
 });
 
 test("10,000 ids, one by one, work", async () => {
