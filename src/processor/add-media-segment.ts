@@ -24,7 +24,7 @@ export async function addMediaSegment(
   if (first.context!.configsetId !== "") configurationSetOf(deps, first.context);
   assertRunning(session);
   const sent = await collect(deps, first.chunk, rest, options);
-  const format = { encoding, rateHz: first.rate, channels: first.channels };
+  const format = { encoding, rateHz: first.rate, channels: first.channels === 0 ? 1 : first.channels };
   const { audio, recording } = await readable(deps, sent, format, options);
   await assertStillRunning(deps, session);
   const id = deps.ids.next();

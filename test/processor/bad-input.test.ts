@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { VerifyRequestSchema } from "../../src/contract/index.js";
 import { rateHz, take } from "./fixture-engine.js";
-import { type Context, list, openWorld, pcm16, refusal, type World } from "./world.js";
+import { type Context, list, openWorld, pcm16, refusal, scopeA, type World } from "./world.js";
 
 const unknownId = { value: "01900000-dead-7000-8000-000000000000" };
 const malformedId = { value: "../../etc/passwd" };
@@ -388,10 +388,17 @@ describe("AddMediaSegment", () => {
     ["nothing", {}, "chunk not_audio"],
     ["an unknown encoding", { chunk, encoding: "opus", rate: rateHz, channels: 1 }, "encoding unknown"],
     ["headerless bytes without a rate", { chunk, encoding: "pcm16", channels: 1 }, "rate not_audio"],
-    ["headerless bytes without channels", { chunk, encoding: "pcm16", rate: rateHz }, "channels not_audio"],
+    ["too many channels", { chunk, encoding: "pcm16", rate: rateHz, channels: 65 }, "channels not_audio"],
     ["a rate out of reach", { chunk, encoding: "pcm16", rate: 1e6, channels: 1 }, "rate not_audio"],
   ])("rejects %s", async (_, request, field) => {
     expect(await refusal(upload(request))).toMatchObject({ code: "INVALID_REQUEST", fields: [field] });
+  });
+
+  test("headerless bytes without channels have one", async () => {
+    const world = await openWorld();
+    const { gkMediaSegmentId } = await upload({ chunk, encoding: "pcm16", rate: rateHz }, world);
+    const media = await world.store.media.get(scopeA, gkMediaSegmentId!.value);
+    expect(media).toMatchObject({ channels: 1, rateHz });
   });
 
   test("rejects more bytes than the limit, streamed or not", async () => {
