@@ -120,6 +120,50 @@ describe("JSON in", () => {
     expect(message).toMatch(/^session_type: expected SESSION_TYPE_CALL_CENTER, .* or its number, got "FAX"$/);
   });
 
+  it("takes a member of a choice that is null as absent", async () => {
+    const { service, seen } = rehearse();
+    const audio = { gk_media_segment_id: { value: "m" }, gk_processed_audio_id: null };
+    const response = await service.app.request("/v1/voiceprints/p/verification", post({ context: CONTEXT, ...audio }));
+    expect(response.status).toBe(200);
+    expect((seen[0]!.request as VerifyRequest).audio).toMatchObject({
+      case: "gkMediaSegmentId",
+      value: { value: "m" },
+    });
+  });
+
+  it.each([
+    [{ context: { gk_scope_id: "a" } }, 'context.gk_scope_id: expected an object such as {"value": …}, got "a"'],
+    [
+      { gk_voiceprint_profile_ids: { unique_ids: ["a"] } },
+      'gk_voiceprint_profile_ids.unique_ids: expected a list of objects such as {"value": …}, got ["a"]',
+    ],
+    [
+      { context: { gk_scope_id: { value: "a" }, gkScopeId: { value: "a" } } },
+      "context.gk_scope_id: given twice, as gk_scope_id and gkScopeId",
+    ],
+    [
+      { gk_media_segment_id: { value: "m" }, gk_processed_audio_id: { value: "p" } },
+      "audio: only one of gk_media_segment_id and gk_processed_audio_id may be set",
+    ],
+  ])("says what is wrong with %j", async (body, message) => {
+    const { service } = rehearse();
+    const response = await service.app.request("/v1/voiceprints/identification", post(body));
+    const field = message.slice(0, message.indexOf(":"));
+    expect(await response.json()).toMatchObject({
+      status: { statusCode: "BAD_REQUEST", message, fieldViolations: [{ field, violation: "malformed" }] },
+    });
+  });
+
+  it("refuses a field of the query that is given in both spellings", async () => {
+    const { service } = rehearse();
+    const query = "context.gk_scope_id.value=a&context.gkScopeId.value=b";
+    const response = await service.app.request(`/v1/groups?${query}`);
+    const violation = { field: "context.gkScopeId.value", violation: "malformed" };
+    expect(await response.json()).toMatchObject({
+      status: { statusCode: "INVALID_REQUEST", fieldViolations: [violation] },
+    });
+  });
+
   it("accepts the contract's own camelCase names", async () => {
     const { service, seen } = rehearse();
     await service.app.request(

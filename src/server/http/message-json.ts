@@ -1,6 +1,7 @@
 import {
   type DescField,
   type DescMessage,
+  type DescOneof,
   fromJson,
   type JsonObject,
   type JsonValue,
@@ -11,13 +12,28 @@ import { badRequest, invalidField } from "../refusal.js";
 /** Reads a JSON object with camelCase names or the contract's own names, and enum values by name or number. */
 export function messageFromJson(schema: DescMessage, json: JsonValue): Message {
   if (!isObject(json)) throw badRequest("expected a JSON object");
+  const given = withoutNullChoices(schema, json);
   try {
-    return fromJson(schema, json);
+    return fromJson(schema, given);
   } catch (error) {
-    const fault = faultIn(schema, json);
+    const fault = faultIn(schema, given);
     if (fault) throw badRequest(`${fault.field}: ${fault.why}`, fault.field);
     throw badRequest(readable(error));
   }
+}
+
+/** A null field is absent. `fromJson` takes a null member of a choice for one that is set, so it is left out here. */
+function withoutNullChoices(schema: DescMessage, json: JsonObject): JsonObject {
+  const kept = Object.entries(json).flatMap(([key, value]): [string, JsonValue][] => {
+    const field = fieldOf(schema, key);
+    if (value === null && field?.oneof) return [];
+    const inner = field?.message;
+    if (inner && isObject(value)) return [[key, withoutNullChoices(inner, value)]];
+    if (inner && Array.isArray(value))
+      return [[key, value.map((one) => (isObject(one) ? withoutNullChoices(inner, one) : one))]];
+    return [[key, value]];
+  });
+  return Object.fromEntries(kept);
 }
 
 interface Fault {
@@ -28,10 +44,17 @@ interface Fault {
 
 /** The first field of a JSON object that does not fit its message. */
 function faultIn(schema: DescMessage, json: JsonObject, outer = ""): Fault | null {
+  const given = new Map<DescField | DescOneof, string>();
   for (const key of Object.keys(json)) {
     const value = json[key]!;
     const found = fieldOf(schema, key);
     if (!found) return { field: `${outer}${key}`, why: "unknown field" };
+    const other = given.get(found);
+    if (other) return { field: `${outer}${found.name}`, why: `given twice, as ${other} and ${key}` };
+    const chosen = found.oneof && given.get(found.oneof);
+    if (chosen) return { field: `${outer}${found.oneof.name}`, why: `only one of ${chosen} and ${key} may be set` };
+    given.set(found, key);
+    if (found.oneof) given.set(found.oneof, key);
     // Decoding a long list at every level on the way to its fault would take several times as long. Only a message with a
     // oneof can be wrong although all its fields fit.
     if (found.message?.oneofs.length === 0 && hasItsShape(found, value)) {
@@ -43,7 +66,8 @@ function faultIn(schema: DescMessage, json: JsonObject, outer = ""): Fault | nul
       fromJson(schema, { [key]: value });
     } catch (error) {
       const field = `${outer}${found.name}`;
-      return innerFault(found, value, field) ?? { field, why: enumFault(found, value) ?? readable(error) };
+      const why = enumFault(found, value) ?? shapeFault(found, value) ?? readable(error);
+      return innerFault(found, value, field) ?? { field, why };
     }
   }
   return null;
@@ -71,6 +95,14 @@ function hasItsShape(field: DescField, value: JsonValue): boolean {
 
 export const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Whether a message, or one in a list, is something other than an object; `null` if not. */
+function shapeFault(field: DescField, value: JsonValue): string | null {
+  if (!field.message || isBare(field.message)) return null;
+  const example = `{${field.message.fields.length > 0 ? `"${field.message.fields[0]!.name}": …` : ""}}`;
+  const wanted = field.fieldKind === "list" ? `a list of objects such as ${example}` : `an object such as ${example}`;
+  return hasItsShape(field, value) ? null : `expected ${wanted}, got ${JSON.stringify(value).slice(0, 100)}`;
+}
 
 /** The names that a field takes; `null` if it is no enumeration. */
 function enumFault(field: DescField, value: JsonValue): string | null {

@@ -173,6 +173,8 @@ function bindQuery(
     if (variables.has(name)) throw invalidField(name, "malformed", `${name} is in the path; leave it out of the query`);
     if (reserved.includes(name))
       throw invalidField(name, "malformed", `${name} is in the body; leave it out of the query`);
+    if (textAt(json, binding.method.input, name) !== undefined)
+      throw invalidField(name, "malformed", `${name} is given twice, in two spellings`);
     placeText(json, binding.method.input, name, given.getAll(name));
   }
 }
