@@ -5,6 +5,7 @@ import { checkOptionalContext } from "./context.js";
 import type { Dependencies, GroupImplementation, Implementation } from "./dependencies.js";
 import { invalid } from "./failures.js";
 import { consentMessage, ownerType, uniqueId } from "./messages.js";
+import { statusOf } from "./profiles.js";
 
 const USUAL_PAGE = 100;
 const LONGEST_PAGE = 500;
@@ -35,6 +36,8 @@ export const listGroups: GroupImplementation<"listGroups"> = async (deps, kind, 
 
 export const listVoiceprintProfiles: Implementation<"listVoiceprintProfiles"> = async (deps, request) => {
   const size = pageSizeOf(request);
+  if (OwnerType[request.ownerType] === undefined)
+    throw invalid("owner_type", "unknown", `owner_type must be PERSON (1) or FRAUDSTER (2), got ${request.ownerType}`);
   const scopeId = await checkOptionalContext(deps, request.context);
   const wanted = ({ owner }: Profile) =>
     request.ownerType === OwnerType.UNSPECIFIED || ownerType(owner.kind) === request.ownerType;
@@ -45,15 +48,15 @@ export const listVoiceprintProfiles: Implementation<"listVoiceprintProfiles"> = 
           .filter(({ id }) => id > request.pageToken)
           .slice(0, size);
   return {
-    profiles: page.filter(wanted).map(({ id, owner, tag, status, printVersion, consent }) => ({
-      gkVoiceprintProfileId: uniqueId(id),
-      gkOwnerId: uniqueId(owner.id),
-      ownerType: ownerType(owner.kind),
-      ownerId: owner.externalId,
-      profileTag: tag,
-      status,
-      printVersion,
-      consent: consentMessage(consent),
+    profiles: page.filter(wanted).map((profile) => ({
+      gkVoiceprintProfileId: uniqueId(profile.id),
+      gkOwnerId: uniqueId(profile.owner.id),
+      ownerType: ownerType(profile.owner.kind),
+      ownerId: profile.owner.externalId,
+      profileTag: profile.tag,
+      status: statusOf(deps, profile),
+      printVersion: profile.printVersion,
+      consent: consentMessage(profile.consent),
     })),
     nextPageToken: nextToken(page, size),
   };

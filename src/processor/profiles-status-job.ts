@@ -1,11 +1,10 @@
 import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { VoiceprintProfileStatusDetailsSchema } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
-import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { Id } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
 import { type JobRequest, profilesOf } from "./job-profiles.js";
 import { consentMessage, duration, uniqueId } from "./messages.js";
-import { isTrained } from "./profiles.js";
+import { isTrained, statusOf } from "./profiles.js";
 
 /** Status, version, model, segments and speech of every profile asked for. */
 export async function profileStatuses(
@@ -20,7 +19,7 @@ export async function profileStatuses(
     const net = segments.reduce((sum, { processed }) => sum + processed.measures.netSpeechSeconds, 0);
     const details = create(VoiceprintProfileStatusDetailsSchema, {
       gkVoiceprintProfileId: uniqueId(profile.id),
-      status: isTrained(deps, profile) ? profile.status : VoiceprintProfileStatus.NOT_TRAINED,
+      status: statusOf(deps, profile),
       printVersion: profile.printVersion === 0 ? undefined : profile.printVersion,
       gkCalibrationModelRevisionId: profile.template ? uniqueId(profile.template.revision) : undefined,
       totalSegments: segments.length,

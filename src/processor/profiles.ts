@@ -1,6 +1,7 @@
 /** Finding profiles and owners. */
 import type { UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { CreateVoiceprintProfileRequest } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
+import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import type { Template } from "../engine/port.js";
 import { type Id, mayBeUsed, type OwnerKind, type Profile } from "../store/port.js";
@@ -31,6 +32,10 @@ export type TrainedProfile = Profile & { readonly template: Template };
 /** Whether it has a template that can be scored here. */
 export const isTrained = ({ models }: Dependencies, { template }: Profile): boolean =>
   template !== null && models.has(template.revision);
+
+/** A template that cannot be scored here does not count as trained. */
+export const statusOf = (deps: Dependencies, profile: Profile): VoiceprintProfileStatus =>
+  isTrained(deps, profile) ? profile.status : VoiceprintProfileStatus.NOT_TRAINED;
 
 /** Whether its template was made by the model that the scope's new prints use. */
 export const isOfScopesModel = ({ models }: Dependencies, { scopeId, template }: Profile): boolean =>

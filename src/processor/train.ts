@@ -3,7 +3,6 @@ import { TrainStatus } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import {
   ConsistencyDecision,
   type EnrollmentSegmentDetailsSchema,
-  VoiceprintProfileStatus,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { SegmentConsistency } from "../engine/port.js";
 import type { ProcessedAudio } from "../store/port.js";
@@ -12,7 +11,7 @@ import { untilUncontended } from "./contention.js";
 import { openContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
 import { audioDetails, describedAudio, duration, ifKnown, profileDetails, uniqueId } from "./messages.js";
-import { findProfileToChange, isTrained } from "./profiles.js";
+import { findProfileToChange, statusOf } from "./profiles.js";
 import { trainTemplate } from "./training.js";
 
 /** Creates a new template from the enrollment segments; the old one stays until the new one is written. */
@@ -31,12 +30,11 @@ export const train: Implementation<"train"> = async (deps, request, options) => 
     };
     if (trained && !(await deps.store.profiles.train(scopeId, profile.id, profile.generation, trained)))
       return undefined;
-    const standing = isTrained(deps, profile) ? profile.status : VoiceprintProfileStatus.NOT_TRAINED;
     return {
       result: {
         trainStatus: trained ? TrainStatus.TRAINED : TrainStatus.FAILED,
         reason,
-        status: trained?.status ?? standing,
+        status: trained?.status ?? statusOf(deps, profile),
         voiceprintDetails: profileDetails({ ...profile, printVersion: trained?.printVersion ?? profile.printVersion }),
         gkCalibrationModelRevisionId: uniqueId(engine.model.revision),
         totalSegments: segments.length,

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test, vi } from "vitest";
-import { OwnerType } from "../../src/contract/index.js";
+import { OwnerType, VoiceprintProfileStatus } from "../../src/contract/index.js";
 import { openWorld, refusal, type World } from "./world.js";
 
 let world: World;
@@ -32,6 +32,23 @@ test("profiles are listed page by page, with their owners", async () => {
   ]);
   const elsewhere = await processor.listVoiceprintProfiles({ context: { gkScopeId: { value: "elsewhere" } } });
   expect(elsewhere.profiles).toEqual([]);
+});
+
+test("a profile whose template is of another model is listed as not trained", async () => {
+  const { processor, context, engine, trained } = await openWorld();
+  await trained(7);
+  const status = async () => (await processor.listVoiceprintProfiles({ context })).profiles[0]!.status;
+  expect(await status()).toBe(VoiceprintProfileStatus.OPTIMAL_TRAINED);
+  engine.behavior.revision = "c".repeat(64);
+  expect(await status()).toBe(VoiceprintProfileStatus.NOT_TRAINED);
+});
+
+test("an unknown kind of owner is refused", async () => {
+  const { processor, context } = world;
+  expect(await refusal(processor.listVoiceprintProfiles({ context, ownerType: 9 as OwnerType }))).toMatchObject({
+    code: "INVALID_REQUEST",
+    fields: ["owner_type unknown"],
+  });
 });
 
 test("groups and watchlists are listed separately", async () => {
