@@ -261,7 +261,14 @@ export async function analyzeAndCompare(
   const isAnalyzed = ({ revision }: ProcessedAudio) =>
     revision === engine.model.revision && [...revisionsOf(parts)].every((needed) => needed === revision);
   const separation = await findSeparation(deps, context, request.channelSelector, "channel_selector");
-  if (source.from === "processed" && isAnalyzed(source.processed) && !separation) {
+  const lacksRest = async (processed: ProcessedAudio) =>
+    request.ignoreCheckpoints && (await endedAtCheckpoint(deps, processed));
+  if (
+    source.from === "processed" &&
+    isAnalyzed(source.processed) &&
+    !separation &&
+    !(await lacksRest(source.processed))
+  ) {
     const { processed } = source;
     const attacks = attacksIn(wanted.length > 0 ? await mediaOf(processed) : null, processed.channel);
     const comparison = new Comparison(deps, context, parts, attacks, options, null, true);
@@ -309,6 +316,16 @@ export async function analyzeAndCompare(
         ...concluded,
       }
     : { analyzed: { audio, validity, analysis: reported, unstored: processed }, ...concluded };
+}
+
+/** Whether a check stopped at a checkpoint and left out the rest of the recording, which is still stored. */
+async function endedAtCheckpoint(
+  deps: Dependencies,
+  { scopeId, source, mediaSegmentId, measures }: ProcessedAudio,
+): Promise<boolean> {
+  const media = source === "check" ? await deps.store.media.get(scopeId, mediaSegmentId) : null;
+  const recording = media && openRecording(deps, media);
+  return recording !== null && Math.round(measures.grossSeconds * recording.rateHz) < recording.frames;
 }
 
 /** Stores the audio model, and the results that the session's decision is later fused from. */

@@ -394,6 +394,23 @@ describe("checkpoints", () => {
     expect(world.engine.behavior.heardSeconds.at(-1)).toBe(20);
   });
 
+  test("ignore_checkpoints reads the rest of audio whose earlier check ended at a checkpoint", async () => {
+    const world = await openWorld();
+    const gkVoiceprintProfileId = await world.trained(7);
+    const ended = (await world.verify(gkVoiceprintProfileId, take(7, 20))).gkProcessedAudioId!;
+    const verify = async (value: { value: string }, ignoreCheckpoints: boolean) => {
+      const audio = { case: "gkProcessedAudioId", value } as const;
+      const request = { context: world.context, audio, gkVoiceprintProfileId, ignoreCheckpoints };
+      return (await world.processor.verify(request)).result!;
+    };
+    const usual = await verify(ended, false);
+    expect(usual.gkProcessedAudioId).toEqual(ended);
+    const whole = await verify(ended, true);
+    expect(whole.gkProcessedAudioId).not.toEqual(ended);
+    expect(whole.audioDetails!.grossAudio!.seconds).toBe(20n);
+    expect((await verify(whole.gkProcessedAudioId!, true)).gkProcessedAudioId).toEqual(whole.gkProcessedAudioId);
+  });
+
   test("without a match, all audio is processed", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);
