@@ -45,7 +45,7 @@ export async function retrainProfiles(
 /** Predicts the result of `retrain`, assuming that all stored audio is still fit and consistent. Changes nothing. */
 async function foresee(deps: Dependencies, profile: Profile, set: ConfigurationSet): Promise<Retraining> {
   const { scopeId, id, printVersion } = profile;
-  if (!profile.template || isOfScopesModel(deps, profile))
+  if (!profile.template || !mayBeUsed(profile) || isOfScopesModel(deps, profile))
     return { outcome: RetrainingOutcome.NOT_NEEDED, printVersion };
   const { revision } = deps.models.of(scopeId).model;
   const kept: EnrollmentSegment[] = [];

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  ConsentState,
   Decision,
   DecisionReason,
   RetrainingOutcome,
@@ -572,8 +573,8 @@ describe("the profile-status job", () => {
 });
 
 describe("a model update", () => {
-  const retrained = async (world: World) => {
-    const { gkJobId } = await world.processor.startVoiceprintProfilesRetrainingJob({ context: world.context });
+  const retrained = async (world: World, dryRun = false) => {
+    const { gkJobId } = await world.processor.startVoiceprintProfilesRetrainingJob({ context: world.context, dryRun });
     await world.processor.workOnJobs();
     for (;;) {
       const job = await world.processor.getVoiceprintProfilesRetrainingJob({
@@ -585,6 +586,16 @@ describe("a model update", () => {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   };
+
+  test("a print whose consent is withdrawn is not retrained, and a dry run says so", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const gkVoiceprintProfileId = await world.trained(7);
+    await processor.setVoiceprintProfileConsent({ context, gkVoiceprintProfileId, state: ConsentState.WITHDRAWN });
+    world.engine.behavior.revision = "c".repeat(64);
+    for (const dryRun of [true, false])
+      expect((await retrained(world, dryRun)).profiles).toMatchObject([{ outcome: RetrainingOutcome.NOT_NEEDED }]);
+  });
 
   test("old templates are obsolete: not trained, not scored, retrained if their audio was kept", async () => {
     const world = await openWorld();
