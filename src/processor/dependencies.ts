@@ -43,15 +43,17 @@ export const defaultRetention: Retention = {
   jobSeconds: 7 * 86_400,
 };
 
-/** Limits on one call. */
+/** Limits on calls. */
 export interface Limits {
   /** Bytes of one media segment. */
   readonly mediaBytes: number;
   /** Characters of `custom_data`. */
   readonly customData: number;
+  /** Jobs of one scope that have not ended. */
+  readonly jobsPerScope: number;
 }
 
-export const defaultLimits: Limits = { mediaBytes: 256 * 1024 * 1024, customData: 65_536 };
+export const defaultLimits: Limits = { mediaBytes: 256 * 1024 * 1024, customData: 65_536, jobsPerScope: 100 };
 
 /**
  * The defaults, overridden by the given values. Throws unless each is a number of at least 0: with any other value,

@@ -2,15 +2,20 @@
 import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
 import type { Context, ListOfUniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { VoiceprintProfilesStatusJobState as State } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
+import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
+import { StatusError } from "../contract/status-error.js";
 import type { Job } from "../store/port.js";
 import { findProfiles } from "./candidates.js";
 import { checkOptionalContext } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { notInScope } from "./failures.js";
 import type { JobRequest } from "./job-profiles.js";
-import { uniqueId } from "./messages.js";
+import { duration, uniqueId } from "./messages.js";
 import { profileStatuses } from "./profiles-status-job.js";
 import { retrainProfiles } from "./retraining-job.js";
+
+/** Jobs take seconds to hours. */
+const RETRY_SECONDS = 30;
 
 export async function startJob(
   deps: Dependencies,
@@ -33,7 +38,14 @@ export async function startJob(
   };
   const createdAt = deps.clock.now();
   const state = State.PENDING;
-  await deps.store.jobs.create({ id, scopeId, kind, state, request: wanted, result: null, progress: 0, createdAt });
+  const job: Job = { id, scopeId, kind, state, request: wanted, result: null, progress: 0, createdAt };
+  const { jobsPerScope } = deps.limits;
+  if (!(await deps.store.jobs.create(job, jobsPerScope)))
+    throw new StatusError({
+      statusCode: StatusCode.QUOTA_EXCEEDED,
+      message: `this scope has ${jobsPerScope} jobs that have not ended; try again when one has`,
+      retryAfter: duration(RETRY_SECONDS),
+    });
   return { gkJobId: uniqueId(id), state };
 }
 

@@ -158,6 +158,8 @@ export const configSchema = z.strictObject({
       callsPerSecond: z.number().min(0).default(200),
       /** Calls of one client at once before the rate applies. */
       callBurst: z.number().int().min(1).default(400),
+      /** Jobs of one scope that have not ended, on all replicas; the next one gets QUOTA_EXCEEDED. */
+      jobsPerScope: z.number().int().min(1).max(100_000).default(100),
       /** How long a stop waits for accepted calls. */
       stopSeconds: seconds.default(30),
     })

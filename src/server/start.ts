@@ -100,7 +100,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       ...(config.compressedAudio ? { toWav } : {}),
       configurationSets: config.configsets as Record<string, ConfigurationOverrides>,
       retention: { audioSeconds: config.mediaRetentionSeconds },
-      limits: { mediaBytes: config.limits.mediaBytes },
+      limits: { mediaBytes: config.limits.mediaBytes, jobsPerScope: config.limits.jobsPerScope },
       allowExport: config.allowExport,
     });
     opened.push(() => processor.close());

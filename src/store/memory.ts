@@ -5,7 +5,7 @@
 import { refuseWhenClosed } from "./closed.js";
 import { copy, copyJson } from "./copy.js";
 import { StoreError } from "./errors.js";
-import { ENDED_STATES, FAILED_STATE, JobQueue } from "./job-queue.js";
+import { ENDED_STATES, FAILED_STATE, JobQueue, UNFINISHED_STATES } from "./job-queue.js";
 import {
   type Check,
   type Engagement,
@@ -335,13 +335,16 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     },
 
     jobs: {
-      async create(job) {
+      async create(job, maxUnfinished = Number.POSITIVE_INFINITY) {
         const { jobs } = scope(job.scopeId);
+        const unfinished = [...jobs.values()].filter(({ state }) => UNFINISHED_STATES.includes(state));
+        if (unfinished.length >= maxUnfinished) return false;
         insert(jobs, { ...job, request: copyJson(job.request ?? null), result: copyJson(job.result ?? null) });
         queue.push({
           job: () => copy(jobs.get(job.id)!),
           failed: () => jobs.set(job.id, { ...jobs.get(job.id)!, state: FAILED_STATE }),
         });
+        return true;
       },
       get: async (scopeId, id) => read(scope(scopeId).jobs, id),
       async update(scopeId, id, change) {

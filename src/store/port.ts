@@ -325,7 +325,8 @@ export interface Store {
     removeMembers(scopeId: Id, kind: GroupKind, id: Id, members: Members): Promise<boolean>;
   };
   readonly jobs: {
-    create(job: Job): Promise<void>;
+    /** False, and nothing is stored, if the scope already has this many jobs that have not ended. */
+    create(job: Job, maxUnfinished?: number): Promise<boolean>;
     get(scopeId: Id, id: Id): Promise<Job | null>;
     update(scopeId: Id, id: Id, change: Partial<Pick<Job, "state" | "result" | "progress">>): Promise<boolean>;
     /**

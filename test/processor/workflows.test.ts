@@ -6,6 +6,7 @@ import {
   RetrainingOutcome,
   SessionType,
   VoiceprintProfilesStatusJobState as State,
+  StatusCode,
   VoiceprintProfileStatus,
 } from "../../src/contract/index.js";
 import { rateHz, take } from "./fixture-engine.js";
@@ -553,6 +554,27 @@ describe("the profile-status job", () => {
       totalSegments: 1,
       totalNetAudio: { seconds: 2n },
     });
+    await world.store.close();
+  });
+
+  test("is refused if the scope has too many that have not ended, and accepted jobs run", async () => {
+    const world = await openWorld({ limits: { jobsPerScope: 2 } });
+    const { processor, context } = world;
+    const { gkJobId: first } = await processor.startVoiceprintProfilesStatusJob({ context });
+    const { gkJobId: second } = await processor.startVoiceprintProfilesRetrainingJob({ context });
+    await expect(processor.startVoiceprintProfilesStatusJob({ context })).rejects.toMatchObject({
+      code: StatusCode.QUOTA_EXCEEDED,
+      message: "this scope has 2 jobs that have not ended; try again when one has",
+      status: { retryAfter: { seconds: 30n } },
+    });
+    const other = { ...context, ...(await world.open(undefined, "another scope")) };
+    expect((await processor.startVoiceprintProfilesStatusJob({ context: other })).gkJobId).toBeDefined();
+    await processor.workOnJobs();
+    expect((await finished(world, first!)).state).toBe(State.COMPLETED);
+    await expect
+      .poll(() => processor.getVoiceprintProfilesRetrainingJob({ context, gkJobId: second! }))
+      .toMatchObject({ state: State.COMPLETED });
+    expect((await processor.startVoiceprintProfilesStatusJob({ context })).gkJobId).toBeDefined();
     await world.store.close();
   });
 

@@ -50,6 +50,7 @@ describe("precedence", () => {
     expect(concurrentAudio).toBeGreaterThanOrEqual(1);
     expect(others).toEqual({
       queuedAudio: 64,
+      jobsPerScope: 100,
       messageBytes: 4 * 1024 * 1024,
       mediaBytes: 64 * 1024 * 1024,
       uploadingBytes: 512 * 1024 * 1024,

@@ -791,6 +791,22 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         await expect(store.jobs.create(job)).rejects.toMatchObject({ code: "exists" });
       });
 
+      test("of one scope are limited, also when many are created at once; one that ends makes room", async () => {
+        const scope = newScope();
+        const createdAt = 9_000;
+        const [running, ended] = [jobOf(scope, { state: 2, createdAt }), jobOf(scope, { state: 3, createdAt })];
+        for (const job of [running, ended]) expect(await store.jobs.create(job, 2)).toBe(true);
+        const many = Array.from({ length: 8 }, () => jobOf(scope));
+        const created = await Promise.all(many.map((job) => store.jobs.create(job, 4)));
+        expect(created.filter(Boolean)).toHaveLength(3);
+        const found = await Promise.all(many.map(({ id }) => store.jobs.get(scope, id)));
+        expect(found.map((job) => job !== null)).toEqual(created);
+        expect(await store.jobs.create(jobOf(newScope()), 4)).toBe(true);
+        await store.jobs.update(scope, running.id, { state: 4 });
+        expect(await store.jobs.create(jobOf(scope), 4)).toBe(true);
+        expect(await store.jobs.create(jobOf(scope), 4)).toBe(false);
+      });
+
       test("are removed after they have ended, not before", async () => {
         const scope = newScope();
         const [old, running, young] = [

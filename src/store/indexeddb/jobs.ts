@@ -1,8 +1,8 @@
 /** Jobs in a page. If several pages have the same store, the one that holds the lock runs the jobs. */
-import { ENDED_STATES, FAILED_STATE, TRIES } from "../job-queue.js";
+import { ENDED_STATES, FAILED_STATE, TRIES, UNFINISHED_STATES } from "../job-queue.js";
 import type { Job, Store } from "../port.js";
 import type { IdbContext } from "./context.js";
-import { inStoreWords, type StoredJob } from "./schema.js";
+import { inStoreWords, type StoredJob, within } from "./schema.js";
 
 const POLL_MS = 2_000;
 
@@ -12,7 +12,7 @@ export function createJobs({ db }: IdbContext, name: string) {
   let wake: () => void = () => {};
 
   const jobs: Store["jobs"] = {
-    async create(job) {
+    async create(job, maxUnfinished = Number.POSITIVE_INFINITY) {
       const stored: StoredJob = {
         ...job,
         request: job.request ?? null,
@@ -20,8 +20,13 @@ export function createJobs({ db }: IdbContext, name: string) {
         tries: 0,
         queued: 1,
       };
-      await inStoreWords(job.id, db.add("jobs", stored));
+      const tx = db.transaction("jobs", "readwrite");
+      const known = await tx.store.getAll(within(job.scopeId));
+      const isFull = known.filter(({ state }) => UNFINISHED_STATES.includes(state)).length >= maxUnfinished;
+      if (isFull) return false;
+      await inStoreWords(job.id, Promise.all([tx.store.add(stored), tx.done]));
       wake();
+      return true;
     },
     async get(scopeId, id) {
       const stored = await db.get("jobs", [scopeId, id]);

@@ -3,11 +3,11 @@
  * worker dies. Started with the first job or the first worker, because it adds its own tables and timers.
  */
 import type PgBoss from "pg-boss";
-import { ENDED_STATES, FAILED_STATE } from "../job-queue.js";
+import { ENDED_STATES, FAILED_STATE, UNFINISHED_STATES } from "../job-queue.js";
 import type { Id, Job, Store } from "../port.js";
 import { inStoreWords, type SqlContext } from "./context.js";
 import type { Database, Queries } from "./database.js";
-import { rowKey } from "./text.js";
+import { keyOf, rowKey } from "./text.js";
 
 const SCHEMA = "vivavoce_jobs";
 const QUEUE = "jobs";
@@ -16,11 +16,14 @@ const FAILED_QUEUE = "failed-jobs";
 const RETRIES = 2;
 /** The time limit of a job in pg-boss. A replica that dies is detected much earlier, by its missing heartbeat. */
 const LONGEST_JOB_HOURS = 23;
+/** pg-boss drops a job that has waited for longer than this; its own default is two weeks. */
+const LONGEST_WAIT_MINUTES = 10 * 365 * 24 * 60;
 /** Heartbeats within the time after which a silent replica counts as dead. */
 const SIGNS_OF_LIFE = 4;
 const SILENT = { message: "the replica that ran this job stopped responding" };
 const POLL_SECONDS = 1;
 const STOP_TIMEOUT_MS = 30_000;
+const UNFINISHED = `state IN (${UNFINISHED_STATES.join(", ")})`;
 
 interface Ticket {
   readonly scopeId: Id;
@@ -72,14 +75,17 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number) {
   const jobs: Store["jobs"] = {
     get,
     update,
-    async create(job) {
+    async create(job, maxUnfinished = Number.MAX_SAFE_INTEGER) {
       const queue = await boss();
       const { state, progress, result, ...plain } = job;
       const queueId = crypto.randomUUID();
       const insert = database.transaction(async (tx) => {
-        await tx.query(
+        // Without the lock, replicas that count at the same moment would each take the last place.
+        await tx.query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))", [keyOf(job.scopeId), SCOPE_LOCKS]);
+        const inserted = await tx.query(
           `INSERT INTO vivavoce.jobs (scope, id, queue_id, state, progress, result, data, created_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+           SELECT $1, $2, $3, $4::integer, $5::double precision, $6, $7, $8::double precision
+           WHERE (SELECT count(*) FROM vivavoce.jobs WHERE scope = $1 AND ${UNFINISHED}) < $9::bigint RETURNING 1`,
           [
             ...rowKey(job.scopeId, job.id),
             queueId,
@@ -88,13 +94,17 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number) {
             JSON.stringify(result ?? null),
             JSON.stringify({ ...plain, request: plain.request ?? null }),
             job.createdAt,
+            maxUnfinished,
           ],
         );
+        if (inserted.length === 0) return false;
         const ticket: Ticket = { scopeId: job.scopeId, id: job.id };
         await queue.send(QUEUE, { ticket: JSON.stringify(ticket) }, { id: queueId, db: executorOf(tx) });
+        return true;
       });
-      await inStoreWords(job.id, insert);
-      if (worker) queue.notifyWorker(worker);
+      const isCreated = await inStoreWords(job.id, insert);
+      if (isCreated && worker) queue.notifyWorker(worker);
+      return isCreated;
     },
     async work(handler) {
       const queue = await boss();
@@ -142,8 +152,9 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number) {
 
 const ticketOf = ({ data }: PgBoss.Job<{ ticket: string }>): Ticket => JSON.parse(data.ticket);
 
-/** An arbitrary number that no other program uses. */
+/** Arbitrary numbers that no other program uses. */
 const QUEUE_LOCK = 7_161_931_216;
+const SCOPE_LOCKS = 7_161_931_217;
 
 /** Replicas that start at the same time create the queue one after the other: pg-boss's own lock does not cover all of it. */
 function startBoss(database: Database, statements: Statements): Promise<PgBoss> {
@@ -161,7 +172,13 @@ async function createBoss(statements: Statements): Promise<PgBoss> {
   boss.on("error", () => {});
   await boss.start();
   await boss.createQueue(FAILED_QUEUE);
-  const options = { name: QUEUE, retryLimit: RETRIES, expireInHours: LONGEST_JOB_HOURS, deadLetter: FAILED_QUEUE };
+  const options = {
+    name: QUEUE,
+    retryLimit: RETRIES,
+    expireInHours: LONGEST_JOB_HOURS,
+    retentionMinutes: LONGEST_WAIT_MINUTES,
+    deadLetter: FAILED_QUEUE,
+  };
   await boss.createQueue(QUEUE, options);
   // A queue created by an earlier version has the old options.
   await boss.updateQueue(QUEUE, options);
@@ -170,7 +187,7 @@ async function createBoss(statements: Statements): Promise<PgBoss> {
 
 /** In a database that only this process has open, a job in progress at the start belongs to a process that died. */
 async function returnAbandoned(database: Database, boss: PgBoss): Promise<void> {
-  const rows = await database.query<{ queue_id: string }>("SELECT queue_id FROM vivavoce.jobs WHERE state IN (1, 2)");
+  const rows = await database.query<{ queue_id: string }>(`SELECT queue_id FROM vivavoce.jobs WHERE ${UNFINISHED}`);
   for (const { queue_id } of rows) {
     const job = await boss.getJobById(QUEUE, queue_id);
     if (job?.state === "active") await boss.fail(QUEUE, queue_id);
@@ -189,7 +206,7 @@ async function returnOfTheDead(database: Database, boss: PgBoss, deadAfterSecond
   await database.transaction(async (tx) => {
     const rows = await tx.foreign(
       `SELECT q.id FROM vivavoce.jobs j JOIN ${SCHEMA}.job q ON q.name = $1 AND q.id = j.queue_id::uuid
-       WHERE j.state IN (1, 2) AND q.state = 'active'
+       WHERE j.${UNFINISHED} AND q.state = 'active'
          AND greatest(q.started_on, j.alive_at) < now() - make_interval(secs => $2)
        FOR UPDATE SKIP LOCKED`,
       [QUEUE, deadAfterSeconds],
