@@ -34,7 +34,7 @@ export function callFailure(error: unknown): StatusError | null {
   if (error.name === "AbortError") return failed(StatusCode.CANCELLED, "the caller cancelled the call");
   if (error.name === "TimeoutError" || code === "TIMEOUT")
     return failed(StatusCode.DEADLINE_EXCEEDED, "the call took too long");
-  if (isDatabaseAway(error, code)) return busy("the database does not answer; try again", 5);
+  if (code === "unavailable") return busy("the database does not answer; try again", 5);
   if (code === "contended") return busy(error.message, 1);
   if (code === "EMFILE" || code === "ENFILE" || code === "EAGAIN")
     return busy("the server has too many open files or processes; try again", 5);
@@ -43,15 +43,6 @@ export function callFailure(error: unknown): StatusError | null {
     return busy("all workers are busy and the queue is full; try again later", retrySeconds(error));
   return null;
 }
-
-/** Codes of a failed connection, and of a PostgreSQL server that is stopping, starting or out of connections. */
-const DATABASE_AWAY = /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|57P0[123]|08\w{3}|53300)$/;
-
-const isDatabaseAway = (error: Error, code: unknown): boolean =>
-  (typeof code === "string" && DATABASE_AWAY.test(code)) ||
-  /^(Connection terminated|timeout exceeded when trying to connect|Client (has encountered|was closed))/.test(
-    error.message,
-  );
 
 const retrySeconds = (error: Error): number =>
   "retryAfterMs" in error && typeof error.retryAfterMs === "number" ? error.retryAfterMs / 1000 : 1;

@@ -11,6 +11,7 @@ import {
   StatusError,
 } from "../contract/index.js";
 import { type LiveOperations, type Operations, operationOf } from "../contract/operations.js";
+import { callFailure } from "../processor/failures.js";
 import { AUDIO_OPERATIONS } from "./audio-operations.js";
 import type { Caller, Guard } from "./guard.js";
 import type { CallRates } from "./limits/call-rates.js";
@@ -401,7 +402,7 @@ export function asStatusError(error: unknown): StatusError {
   if (error instanceof Error && error.name === "TimeoutError") {
     return new Refusal(StatusCode.DEADLINE_EXCEEDED, "the call took too long", { cause: error });
   }
-  return unforeseen(error);
+  return callFailure(error) ?? unforeseen(error);
 }
 
 /**

@@ -21,6 +21,8 @@ export type StoreErrorCode =
   | "no-memory"
   /** Other writers kept changing the same record; nothing was written. */
   | "contended"
+  /** The database cannot be reached or does not answer in time. A write may have been executed. */
+  | "unavailable"
   | "closed";
 
 /** The store cannot be opened or used; `code` says why. */

@@ -1,5 +1,6 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, ErrorHandler } from "hono";
+import { StatusCode } from "../contract/index.js";
 import type { Audit } from "./audit.js";
 import { errorResponse, OAuthError } from "./errors.js";
 import { createPeerAddress, type PeerAddress } from "./peer-address.js";
@@ -22,8 +23,18 @@ export function addressOf(
 }
 
 /** The answer to an unexpected error, which reveals no internals. */
-export const serverFailed = (): OAuthError =>
-  new OAuthError("server_error", "the server failed; its log has the cause", { refusal: "serverFailed" });
+export const serverFailed = (error?: unknown): OAuthError =>
+  isUnavailable(error)
+    ? new OAuthError("server_error", "the database does not answer; try again", {
+        status: 503,
+        headers: { "Retry-After": "5" },
+        refusal: "databaseUnavailable",
+      })
+    : new OAuthError("server_error", "the server failed; its log has the cause", { refusal: "serverFailed" });
+
+/** The store's error, also as an operation of the box reports it. */
+const isUnavailable = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && (error.code === "unavailable" || error.code === StatusCode.BUSY);
 
 /** Answers every error as `{ error, error_description }`. */
 export const answerErrors =
@@ -31,7 +42,7 @@ export const answerErrors =
   (error) => {
     if (error instanceof OAuthError) return errorResponse(error);
     audit({ event: "failure", stack: error.stack ?? error.name });
-    return errorResponse(serverFailed());
+    return errorResponse(serverFailed(error));
   };
 
 /** For paths that allow only one method. */

@@ -29,6 +29,7 @@ import { QueueFull, WorkQueue } from "../../src/server/limits/work-queue.js";
 import { jsonLog } from "../../src/server/log.js";
 import { ServerMetrics } from "../../src/server/metrics.js";
 import { headersOf, Refusal } from "../../src/server/refusal.js";
+import { StoreError } from "../../src/store/errors.js";
 
 const upload = METHODS.find(({ name }) => name === "AddMediaSegment")!;
 const verify = METHODS.find(({ name }) => name === "Verify")!;
@@ -121,6 +122,11 @@ it("a caller that goes away ends its call, before or after it began", () => {
   expect(signal.aborted).toBe(false);
   leaving.abort();
   expect(signal.reason).toMatchObject({ code: StatusCode.CANCELLED });
+});
+
+it("a database that does not answer, also when only the token is checked, is BUSY", () => {
+  const error = new StoreError("unavailable", "the database does not answer");
+  expect(asStatusError(error)).toMatchObject({ code: StatusCode.BUSY, status: { retryAfter: { seconds: 5n } } });
 });
 
 it("an error has its headers, and its retry time rounded up to whole seconds", () => {

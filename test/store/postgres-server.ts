@@ -36,7 +36,8 @@ async function createDatabase(url: string): Promise<string> {
   return Object.assign(new URL(url), { pathname: `/${name}` }).href;
 }
 
-async function startOwn(): Promise<{ url: string; stop(): Promise<void> }> {
+/** A server that no other test uses, and the id of its process. */
+export async function startOwn(): Promise<{ url: string; pid: number; stop(): Promise<void> }> {
   const binaries = findBinaries();
   const user = userForPostgres();
   const folder = mkdtempSync(join(tmpdir(), "vivavoce-postgres-"));
@@ -74,6 +75,7 @@ async function startOwn(): Promise<{ url: string; stop(): Promise<void> }> {
   await untilReady(url);
   return {
     url,
+    pid: server.pid!,
     async stop() {
       server.kill("SIGINT");
       await ended;

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import * as oauth from "oauth4webapi";
 import { describe, expect, test } from "vitest";
+import { StoreError } from "../../src/store/errors.js";
 import { readText } from "../../src/token/form.js";
 import { createTokenService } from "../../src/token/service.js";
 import { createVerifier } from "../../src/token/verify.js";
@@ -52,6 +53,23 @@ describe("the runtime token endpoint", () => {
     await expect(
       oauth.validateJwtAccessToken(server, request, box.service.audiences.tooling, insecure(box)),
     ).rejects.toThrow();
+  });
+
+  test("answers 503 while the database does not answer, and so do the pages", async () => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    const { documents } = box.service;
+    const { get } = documents;
+    documents.get = async () => {
+      throw new StoreError("unavailable", "the database does not answer");
+    };
+    const { response, body } = await tokenOf(box, clientId, secret, "bio");
+    expect([response.status, response.headers.get("Retry-After")]).toEqual([503, "5"]);
+    expect(body).toMatchObject({ error: "server_error", error_description: "the database does not answer; try again" });
+    const page = await box.fetch("/profile", { headers: { Cookie: "vivavoce_session=some-session" } });
+    expect([page.status, page.headers.get("Retry-After")]).toEqual([503, "5"]);
+    documents.get = get;
+    expect((await tokenOf(box, clientId, secret, "bio")).response.status).toBe(200);
   });
 
   test("is valid for 900 s and 5 s of clock skew, also if other issuers have a larger skew", async () => {

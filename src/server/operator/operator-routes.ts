@@ -10,6 +10,7 @@ import { errorResponse, invalidRequest, NO_STORE, OAuthError } from "../../token
 import { readJson } from "../../token/form.js";
 import type { TokenService } from "../../token/service.js";
 import type { ToolingUser } from "../../token/tooling-user.js";
+import { serverFailed } from "../../token/transport.js";
 import type { FieldRate } from "../../voiceprint/field-rates.js";
 import type { LiveCalls } from "../limits/live-calls.js";
 import type { WorkQueue } from "../limits/work-queue.js";
@@ -71,9 +72,7 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
     if (error instanceof StatusError && error.code === StatusCode.INVALID_REQUEST)
       return errorResponse(invalidRequest(error.message));
     parts.log.error("a request of the operator view failed", { stack: error.stack ?? error.name });
-    return errorResponse(
-      new OAuthError("server_error", "the server failed; its log has the cause", { refusal: "serverFailed" }),
-    );
+    return errorResponse(serverFailed(error));
   });
 
   app.use("/operator/v1/*", async (c, next) => {

@@ -59,24 +59,27 @@ export async function openPostgresShelf(database: Database, aead: Aead, keys: Ma
 
 async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<KeyShelf> {
   const master = await createMasterSeal(aead, keys);
-  const { identity, check } = await database.transaction(async (tx) => {
-    await tx.query("SELECT pg_advisory_xact_lock($1)", [SETUP_LOCK]);
-    await tx.foreign(TABLES);
-    const [ring] = await tx.query<{ identity: string; master_check: string }>(
-      "SELECT identity, master_check FROM vivavoce_keys.ring FOR UPDATE",
-    );
-    if (!ring) {
-      const made = toHex(randomBytes(16));
-      const madeCheck = await master.check(made);
-      await tx.query("INSERT INTO vivavoce_keys.ring (identity, master_check) VALUES ($1, $2)", [made, madeCheck]);
-      return { identity: made, check: madeCheck };
-    }
-    const outdated = await master.isOutdated(ring.identity, ring.master_check);
-    return {
-      identity: ring.identity,
-      check: outdated ? await wrapScopeKeysAnew(tx, ring.identity) : ring.master_check,
-    };
-  });
+  const { identity, check } = await database.transaction(
+    async (tx) => {
+      await tx.query("SELECT pg_advisory_xact_lock($1)", [SETUP_LOCK]);
+      await tx.foreign(TABLES);
+      const [ring] = await tx.query<{ identity: string; master_check: string }>(
+        "SELECT identity, master_check FROM vivavoce_keys.ring FOR UPDATE",
+      );
+      if (!ring) {
+        const made = toHex(randomBytes(16));
+        const madeCheck = await master.check(made);
+        await tx.query("INSERT INTO vivavoce_keys.ring (identity, master_check) VALUES ($1, $2)", [made, madeCheck]);
+        return { identity: made, check: madeCheck };
+      }
+      const outdated = await master.isOutdated(ring.identity, ring.master_check);
+      return {
+        identity: ring.identity,
+        check: outdated ? await wrapScopeKeysAnew(tx, ring.identity) : ring.master_check,
+      };
+    },
+    { slow: true },
+  );
 
   /** Used from now on to verify the master key. */
   async function wrapScopeKeysAnew(tx: Queries, ringIdentity: string): Promise<string | null> {

@@ -1,20 +1,44 @@
 /** A PostgreSQL server, through a pool of connections. */
 import pg from "pg";
+import { StoreError } from "../errors.js";
 import type { Database, Queries, Row } from "./database.js";
 import { sqlState } from "./database.js";
 
-const CONNECT_TIMEOUT_MS = 10_000;
+/** A server that is stopped, overloaded or cut off must not hold callers for ever. All times are in milliseconds. */
+export interface PostgresLimits {
+  /** To open a connection, and to wait for a free one. */
+  readonly connectMs: number;
+  /** After this, the server cancels a statement. */
+  readonly statementMs: number;
+  /** After this, the connection is given up. Longer than `statementMs`: a server that is only slow answers itself. */
+  readonly answerMs: number;
+  /** After this, the server ends a transaction whose client has fallen silent, and frees its locks. */
+  readonly silenceMs: number;
+}
+
+const LIMITS: PostgresLimits = { connectMs: 10_000, statementMs: 30_000, answerMs: 35_000, silenceMs: 60_000 };
+/** In place of the other limits for statements of a slow transaction. */
+const SLOW_MS = 3_600_000;
+/** Detects a server whose machine is gone. */
+const KEEPALIVE_AFTER_MS = 10_000;
 const POOL_SIZE = 10;
 const TRANSACTION_TRIES = 5;
 const DEADLOCK = "40P01";
 const SERIALIZATION_FAILURE = "40001";
 
-export async function openPostgresDatabase(url: string): Promise<Database> {
+export async function openPostgresDatabase(url: string, limits = LIMITS): Promise<Database> {
   const pool = new pg.Pool({
     connectionString: url,
     max: POOL_SIZE,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: limits.connectMs,
+    query_timeout: limits.answerMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEPALIVE_AFTER_MS,
     application_name: "vivavoce",
+    // Not as parameters of the connection: connection poolers refuse those.
+    onConnect: async (client) => {
+      await client.query(settings(limits.statementMs, limits.silenceMs, "SET"));
+    },
   });
   // A broken idle connection is replaced on the next use; without a listener the error would end the process.
   pool.on("error", () => {});
@@ -28,10 +52,10 @@ export async function openPostgresDatabase(url: string): Promise<Database> {
   return {
     exclusive: false,
     ...queriesOf(pool),
-    async transaction(work) {
+    async transaction(work, { slow = false } = {}) {
       for (let tries = 1; ; tries++) {
         try {
-          return await runTransaction(pool, work);
+          return await runTransaction(pool, work, slow);
         } catch (error) {
           const state = sqlState(error);
           if (tries === TRANSACTION_TRIES || (state !== DEADLOCK && state !== SERIALIZATION_FAILURE)) throw error;
@@ -45,24 +69,28 @@ export async function openPostgresDatabase(url: string): Promise<Database> {
   };
 }
 
-async function runTransaction<T>(pool: pg.Pool, work: (queries: Queries) => Promise<T>): Promise<T> {
-  const client = await pool.connect();
+async function runTransaction<T>(pool: pg.Pool, work: (queries: Queries) => Promise<T>, isSlow: boolean): Promise<T> {
+  const client = await inTime(pool.connect());
   let broken: Error | undefined;
   // A connection may break between two statements, when no query can report it; without a listener the error would end the process.
   const onError = (error: Error) => {
     broken = error;
   };
   client.on("error", onError);
+  const queries = queriesOf(client);
   try {
-    await client.query("BEGIN");
-    const result = await work(queriesOf(client));
-    await client.query("COMMIT");
+    await queries.query("BEGIN");
+    if (isSlow) await queries.foreign(settings(SLOW_MS, SLOW_MS, "SET LOCAL"));
+    const result = await work(isSlow ? queriesOf(client, SLOW_MS) : queries);
+    await queries.query("COMMIT");
     return result;
   } catch (error) {
-    // A connection that cannot roll back is discarded.
-    await client.query("ROLLBACK").catch((reason: Error) => {
-      broken = reason;
-    });
+    // A connection that does not answer, or cannot roll back, is discarded: then the server rolls back.
+    if (isUnavailable(error)) broken = error as Error;
+    else
+      await queries.query("ROLLBACK").catch((reason: Error) => {
+        broken = reason;
+      });
     throw error;
   } finally {
     client.off("error", onError);
@@ -70,16 +98,43 @@ async function runTransaction<T>(pool: pg.Pool, work: (queries: Queries) => Prom
   }
 }
 
-function queriesOf(connection: pg.Pool | pg.PoolClient): Queries {
+const settings = (statementMs: number, silenceMs: number, set: "SET" | "SET LOCAL") =>
+  `${set} statement_timeout = ${statementMs}; ${set} idle_in_transaction_session_timeout = ${silenceMs}`;
+
+function queriesOf(connection: pg.Pool | pg.PoolClient, answerMs?: number): Queries {
+  const limit = answerMs === undefined ? {} : { query_timeout: answerMs };
   return {
     async query<T extends Row>(text: string, values: readonly unknown[] = []) {
-      return (await connection.query(text, [...values])).rows as T[];
+      return (await inTime(connection.query({ text, values: [...values], ...limit }))).rows as T[];
     },
     async foreign(text, values) {
       // Without values, the server accepts several statements in one text.
-      const query = values?.length ? connection.query(text, [...values]) : connection.query(text);
-      const results = (await query) as pg.QueryResult | pg.QueryResult[];
+      const query = connection.query({ text, ...(values?.length ? { values: [...values] } : {}), ...limit });
+      const results = (await inTime(query)) as pg.QueryResult | pg.QueryResult[];
       return (Array.isArray(results) ? results.at(-1)! : results).rows;
     },
   };
+}
+
+/** Codes of a failed connection, of a server that is stopping, starting or out of connections, and of its time limits. */
+const UNAVAILABLE =
+  /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E(HOST|NET)UNREACH|57P0[123]|57014|25P03|08\w{3}|53300)$/;
+/** Errors of the driver, which have no code. */
+const NO_ANSWER =
+  /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client (has encountered|was closed))/;
+
+function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof StoreError) return error.code === "unavailable";
+  const code = "code" in error ? error.code : undefined;
+  return (typeof code === "string" && UNAVAILABLE.test(code)) || NO_ANSWER.test(error.message);
+}
+
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+    throw new StoreError("unavailable", "the database does not answer", { cause: error });
+  }
 }

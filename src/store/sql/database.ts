@@ -11,8 +11,11 @@ export interface Queries {
 export interface Database extends Queries {
   /** True if no other process can have it open: work in progress that is not ours was left by a dead process. */
   readonly exclusive: boolean;
-  /** Commits when the work resolves, rolls back when it rejects. May run the work again after a deadlock. */
-  transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
+  /**
+   * Commits when the work resolves, rolls back when it rejects. May run the work again after a deadlock. Statements of a slow transaction have an
+   * hour: for migrations, large removals and waiting for other replicas.
+   */
+  transaction<T>(work: (queries: Queries) => Promise<T>, options?: { readonly slow?: boolean }): Promise<T>;
   close(): Promise<void>;
 }
 

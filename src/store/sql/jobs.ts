@@ -159,10 +159,13 @@ const SCOPE_LOCKS = 7_161_931_217;
 /** Replicas that start at the same time create the queue one after the other: pg-boss's own lock does not cover all of it. */
 function startBoss(database: Database, statements: Statements): Promise<PgBoss> {
   if (database.exclusive) return createBoss(statements);
-  return database.transaction(async (tx) => {
-    await tx.query("SELECT pg_advisory_xact_lock($1)", [QUEUE_LOCK]);
-    return createBoss(statements);
-  });
+  return database.transaction(
+    async (tx) => {
+      await tx.query("SELECT pg_advisory_xact_lock($1)", [QUEUE_LOCK]);
+      return createBoss(statements);
+    },
+    { slow: true },
+  );
 }
 
 async function createBoss(statements: Statements): Promise<PgBoss> {

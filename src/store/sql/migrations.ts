@@ -219,26 +219,29 @@ const MIGRATION_LOCK = 7_161_931_215;
 
 /** `upTo`: stop at an older version, to create a store as it was then. */
 export async function migrate(database: Database, upTo = MIGRATIONS.length): Promise<void> {
-  await database.transaction(async (tx) => {
-    await tx.query("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
-    await tx.foreign(`
+  await database.transaction(
+    async (tx) => {
+      await tx.query("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
+      await tx.foreign(`
       CREATE SCHEMA IF NOT EXISTS vivavoce;
       CREATE TABLE IF NOT EXISTS vivavoce.migrations (version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
     `);
-    const [{ version = 0 } = {}] = await tx.query<{ version: number | null }>(
-      "SELECT coalesce(max(version), 0) AS version FROM vivavoce.migrations",
-    );
-    const from = version ?? 0;
-    if (from > MIGRATIONS.length) {
-      throw new StoreError(
-        "newer-schema",
-        `the store has schema version ${from}; this vivavoce supports up to ${MIGRATIONS.length}. Update vivavoce`,
+      const [{ version = 0 } = {}] = await tx.query<{ version: number | null }>(
+        "SELECT coalesce(max(version), 0) AS version FROM vivavoce.migrations",
       );
-    }
-    for (const [i, statements] of MIGRATIONS.entries()) {
-      if (i < from || i >= upTo) continue;
-      await tx.foreign(statements);
-      await tx.query("INSERT INTO vivavoce.migrations (version) VALUES ($1)", [i + 1]);
-    }
-  });
+      const from = version ?? 0;
+      if (from > MIGRATIONS.length) {
+        throw new StoreError(
+          "newer-schema",
+          `the store has schema version ${from}; this vivavoce supports up to ${MIGRATIONS.length}. Update vivavoce`,
+        );
+      }
+      for (const [i, statements] of MIGRATIONS.entries()) {
+        if (i < from || i >= upTo) continue;
+        await tx.foreign(statements);
+        await tx.query("INSERT INTO vivavoce.migrations (version) VALUES ($1)", [i + 1]);
+      }
+    },
+    { slow: true },
+  );
 }

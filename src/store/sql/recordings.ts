@@ -204,8 +204,9 @@ async function expire(
   // Called regularly while a server runs, so this is where failed key destructions are repeated.
   await destroyDoomed(context, await readDoomed(context));
   for (;;) {
-    const batch = await context.database.transaction((tx) =>
-      expireSome(tx, kind, scopeId, stoppedBefore, abandonedBefore),
+    const batch = await context.database.transaction(
+      (tx) => expireSome(tx, kind, scopeId, stoppedBefore, abandonedBefore),
+      { slow: true },
     );
     await destroyDoomed(context, batch.keys);
     removed += batch.removed;

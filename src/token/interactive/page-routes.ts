@@ -9,7 +9,7 @@ import { OPERATOR_PAGE } from "../own-pages.js";
 import { changeOwnPassword } from "../own-password.js";
 import type { TokenService } from "../service.js";
 import { type BrowserSession, sameText } from "../sessions.js";
-import { addressOf, type Env, type TransportOptions } from "../transport.js";
+import { addressOf, type Env, serverFailed, type TransportOptions } from "../transport.js";
 import { normalName, type User } from "../users.js";
 import { consentPage, errorPage, htmlHeaders, profilePage, signInPage, type Trouble } from "./pages.js";
 import type { AuthorizationFlow, Interaction } from "./provider.js";
@@ -32,7 +32,8 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
       return show(c, errorPage(wordsOf(c), troubleOf(error)), { status, headers: { ...headers } });
     }
     service.audit({ event: "failure", stack: error.stack ?? error.name });
-    return show(c, errorPage(wordsOf(c), "failed"), { status: 500 });
+    const { status, headers } = serverFailed(error);
+    return show(c, errorPage(wordsOf(c), "failed"), { status, headers: { ...headers } });
   });
 
   const show = (

@@ -18,6 +18,7 @@ export const de: Refusals = {
   credentialNotFound: "Diese Zugangsdaten gibt es nicht mehr.",
   ownersOnly: "Das ist den Eigentümern der Box vorbehalten.",
   serverFailed: "Die Box ist gescheitert. Ihr Protokoll sagt, warum.",
+  databaseUnavailable: "Die Datenbank der Box antwortet nicht. Versuchen Sie es gleich noch einmal.",
   requestTooLarge: "Das ist zu viel für eine Anfrage.",
   nameLength: "Bezeichnung und Umgebung müssen je 1 bis 128 Zeichen haben.",
   clientIdPart:

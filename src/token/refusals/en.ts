@@ -19,6 +19,7 @@ export const en = {
   credentialNotFound: "This credential no longer exists.",
   ownersOnly: "Only owners of the box may do this.",
   serverFailed: "The box had an error. See its log for the cause.",
+  databaseUnavailable: "The database of the box does not answer. Try again in a moment.",
   requestTooLarge: "This request is too large.",
   nameLength: "Name and environment must have 1 to 128 characters each.",
   clientIdPart:

@@ -17,6 +17,7 @@ export const es: Refusals = {
   credentialNotFound: "Esta credencial ya no existe.",
   ownersOnly: "Esto es solo para los propietarios del servidor.",
   serverFailed: "El servidor ha fallado. Su registro dice por qué.",
+  databaseUnavailable: "La base de datos del servidor no responde. Inténtelo de nuevo en un momento.",
   requestTooLarge: "Es demasiado para una sola petición.",
   nameLength: "El nombre y el entorno deben tener de 1 a 128 caracteres cada uno.",
   clientIdPart:

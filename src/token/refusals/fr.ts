@@ -17,6 +17,7 @@ export const fr: Refusals = {
   credentialNotFound: "Cet identifiant n’existe plus.",
   ownersOnly: "Ceci est réservé aux propriétaires du serveur.",
   serverFailed: "Le serveur a échoué. Son journal dit pourquoi.",
+  databaseUnavailable: "La base de données du serveur ne répond pas. Réessayez dans un instant.",
   requestTooLarge: "C’est trop pour une seule requête.",
   nameLength: "Le nom et l’environnement doivent avoir chacun de 1 à 128 caractères.",
   clientIdPart:

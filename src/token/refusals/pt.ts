@@ -17,6 +17,7 @@ export const pt: Refusals = {
   credentialNotFound: "Esta credencial já não existe.",
   ownersOnly: "Isto é só para os proprietários do servidor.",
   serverFailed: "O servidor falhou. O seu registo diz porquê.",
+  databaseUnavailable: "A base de dados do servidor não responde. Tente novamente daqui a pouco.",
   requestTooLarge: "É demais para um só pedido.",
   nameLength: "O nome e o ambiente devem ter de 1 a 128 caracteres cada um.",
   clientIdPart:

@@ -16,6 +16,7 @@ export const zh: Refusals = {
   credentialNotFound: "此凭据已不存在。",
   ownersOnly: "仅限服务器的所有者。",
   serverFailed: "服务器出错。原因见其日志。",
+  databaseUnavailable: "服务器的数据库没有响应。请稍后重试。",
   requestTooLarge: "一次请求的内容过多。",
   nameLength: "名称和环境各须有 1 至 128 个字符。",
   clientIdPart: "地区和客户端名称须有 1 至 64 个字符（A-Z a-z 0-9 . _ -），并以字母或数字开头。",

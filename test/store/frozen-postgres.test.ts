@@ -1,0 +1,97 @@
+/** A PostgreSQL that stops answering without closing its connections: stopped, overloaded, or cut off. */
+import { execFileSync } from "node:child_process";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { Database } from "../../src/store/sql/database.js";
+import { openPostgresDatabase } from "../../src/store/sql/database-pg.js";
+import { startOwn } from "./postgres-server.js";
+
+let server: Awaited<ReturnType<typeof startOwn>>;
+let frozen: number[] = [];
+const open: Database[] = [];
+
+const HOUR = 3_600_000;
+const unlimited = { connectMs: HOUR, statementMs: HOUR, answerMs: HOUR, silenceMs: HOUR };
+const unavailable = { code: "unavailable", message: "the database does not answer" };
+
+beforeAll(async () => {
+  server = await startOwn();
+}, 120_000);
+
+afterEach(async () => {
+  resume();
+  for (const database of open.splice(0)) await database.close();
+});
+
+afterAll(async () => {
+  await server?.stop();
+});
+
+async function opened(limits: Partial<typeof unlimited>): Promise<Database> {
+  const database = await openPostgresDatabase(server.url, { ...unlimited, ...limits });
+  open.push(database);
+  return database;
+}
+
+function freeze(): void {
+  const children = execFileSync("pgrep", ["-P", String(server.pid)], { encoding: "utf8" });
+  frozen = [server.pid, ...children.trim().split("\n").map(Number)];
+  for (const pid of frozen) process.kill(pid, "SIGSTOP");
+}
+
+function resume(): void {
+  for (const pid of frozen.splice(0)) process.kill(pid, "SIGCONT");
+}
+
+const openTransactions = (database: Database) =>
+  database.query("SELECT 1 FROM pg_stat_activity WHERE xact_start IS NOT NULL AND pid <> pg_backend_pid()");
+
+test("fails queries and transactions, and works again when it answers", async () => {
+  const database = await opened({ connectMs: 1000, answerMs: 1000 });
+  await database.query("CREATE TABLE written (id integer)");
+  let between: () => void = () => {};
+  const isOpen = new Promise<void>((resolve) => {
+    between = resolve;
+  });
+  const transaction = database.transaction(async (tx) => {
+    await tx.query("INSERT INTO written VALUES (1)");
+    freeze();
+    between();
+    await tx.query("INSERT INTO written VALUES (2)");
+  });
+  const interrupted = expect(transaction).rejects.toMatchObject(unavailable);
+  await isOpen;
+  // More callers than connections: the others wait for a free one, or open a new one.
+  const queries = Array.from({ length: 12 }, () => database.query("SELECT 1"));
+  await Promise.all(queries.map((query) => expect(query).rejects.toMatchObject(unavailable)));
+  await expect(database.transaction((tx) => tx.query("SELECT 1"))).rejects.toMatchObject(unavailable);
+  await interrupted;
+  resume();
+  const patient = await opened({});
+  expect(await database.query("SELECT id FROM written")).toEqual([]);
+  await expect.poll(() => openTransactions(patient)).toEqual([]);
+  await database.transaction((tx) => tx.query("INSERT INTO written VALUES (3)"));
+  expect(await database.query("SELECT id FROM written")).toEqual([{ id: 3 }]);
+});
+
+test("cancels a statement that takes too long, unless its transaction is a slow one", async () => {
+  const database = await opened({ statementMs: 200 });
+  await expect(database.query("SELECT pg_sleep(60)")).rejects.toMatchObject(unavailable);
+  await expect(database.transaction((tx) => tx.query("SELECT pg_sleep(60)"))).rejects.toMatchObject(unavailable);
+  await database.transaction((tx) => tx.query("SELECT pg_sleep(0.5)"), { slow: true });
+  await expect(database.query("SELECT pg_sleep(60)")).rejects.toMatchObject(unavailable);
+});
+
+test("ends a transaction whose client has fallen silent, and frees its locks", async () => {
+  const [silent, other] = [await opened({ silenceMs: 200 }), await opened({})];
+  await other.query("CREATE TABLE locked ()");
+  let noticed: unknown;
+  const transaction = silent.transaction(async (tx) => {
+    await tx.query("LOCK TABLE locked");
+    // Waits for the lock, which only the server can take away.
+    noticed = await other.query("SELECT FROM locked").then(() => "unlocked");
+    await tx.query("SELECT 1");
+  });
+  await expect(transaction).rejects.toMatchObject(unavailable);
+  expect(noticed).toBe("unlocked");
+  expect(await silent.query("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+});
