@@ -41,6 +41,8 @@ export interface Candidates {
 /** Up to this many prints are all scored exactly; beyond it, only the gallery's best `exactlyScored`. */
 export const mostScoredDirectly = 256;
 const exactlyScored = 64;
+/** A call reads them all. */
+const mostGroupsWithTag = 256;
 
 /** How many prints the audio was compared with. The gallery compares all of them, although only its best are listed. */
 export const numberScored = ({ count }: Candidates, scored: readonly ScoredPrint[]): number =>
@@ -203,7 +205,18 @@ export async function findGroups(
     return { groups: [group], tag: target.tag };
   }
   if (target.tag === "") throw invalid(`${field}.unique_id`, "missing", `the id or the tag of a ${kind} is required`);
-  const groups = (await deps.store.groups.list(scopeId, kind)).filter((group) => group.tag === target.tag);
+  const ids = await deps.store.groups.withTag(scopeId, kind, target.tag, mostGroupsWithTag + 1);
+  if (ids.length > mostGroupsWithTag)
+    throw invalid(
+      `${field}.tag`,
+      "too_many",
+      `more than ${mostGroupsWithTag} of this scope's ${kind}s have the tag "${target.tag}"; name one by its id`,
+    );
+  const groups: Group[] = [];
+  for (const id of ids) {
+    const group = await deps.groups.get(scopeId, kind, id);
+    if (group) groups.push(group);
+  }
   if (groups.length === 0)
     throw notFound(`${field}.tag`, `there is no ${kind} with the tag "${target.tag}" in this scope`);
   return { groups, tag: "" };

@@ -304,7 +304,10 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         const here = scope(scopeId);
         return findGroup(here, kind, id) && (here.groupVersions.get(id) ?? 0);
       },
-      list: async (scopeId, kind) => select(scope(scopeId).groups, (group) => group.kind === kind),
+      async withTag(scopeId, kind, tag, limit) {
+        const found = select(scope(scopeId).groups, (group) => group.kind === kind && group.tag === tag);
+        return found.slice(0, limit).map(({ id }) => id);
+      },
       async sizes(scopeId, kind, after, limit) {
         const wanted = (group: Group) => group.kind === kind && (after === null || group.id > after);
         const found = [...scope(scopeId).groups.values()].filter(wanted);

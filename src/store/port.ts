@@ -210,6 +210,8 @@ export interface Job {
   readonly createdAt: number;
 }
 
+export type OnUnopened = (recordingId: Id) => void;
+
 /** The interface to all stored data; memory, SQL and IndexedDB implement it. */
 export interface Store {
   readonly engagements: {
@@ -298,9 +300,10 @@ export interface Store {
     setConsent(scopeId: Id, id: Id, consent: Consent): Promise<boolean>;
     /**
      * Erases the profile, its segments, the audio models and media of its enrollments and matches, its group memberships, and its key.
-     * The owner is removed with its last profile.
+     * The owner is removed with its last profile. Recordings and audio models of others in the same calls get a new key; `onUnopened` is told the ids
+     * of those that are damaged or whose key is lost. They do not prevent the erasure.
      */
-    erase(scopeId: Id, id: Id): Promise<boolean>;
+    erase(scopeId: Id, id: Id, onUnopened?: OnUnopened): Promise<boolean>;
     /** All trained prints of a scope and kind, for galleries. */
     prints(scopeId: Id, kind: OwnerKind): AsyncIterable<Print>;
     /** Those of these ids that are trained, in any order. */
@@ -315,7 +318,8 @@ export interface Store {
     get(scopeId: Id, kind: GroupKind, id: Id): Promise<Group | null>;
     /** Increases when members are added or removed (not when one is erased), so a cached group can be checked. `null` if there is no group. */
     version(scopeId: Id, kind: GroupKind, id: Id): Promise<number | null>;
-    list(scopeId: Id, kind: GroupKind): Promise<Group[]>;
+    /** The ids of the first groups with this tag. */
+    withTag(scopeId: Id, kind: GroupKind, tag: string, limit: number): Promise<Id[]>;
     /** How many members each group has, ordered by id. Fewer than `limit` means the end. */
     sizes(scopeId: Id, kind: GroupKind, after: Id | null, limit: number): Promise<GroupSize[]>;
     /** The groups and watchlists with this profile, or with this owner, as a member; ordered by id. */

@@ -705,7 +705,6 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.groups.get(scope, "group", group.id)).toEqual(stored);
         expect(await store.groups.get(scope, "watchlist", group.id)).toBeNull();
         expect(await store.groups.get(newScope(), "group", group.id)).toBeNull();
-        expect(await store.groups.list(scope, "group")).toEqual([stored]);
         const versions = [await store.groups.version(scope, "group", stored.id)];
         await store.groups.addMembers(scope, "group", stored.id, { profileIds: [], ownerIds: ["one more"] });
         versions.push(await store.groups.version(scope, "group", stored.id));
@@ -715,7 +714,6 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.groups.get(scope, "group", stored.id)).toEqual(stored);
         expect(await store.groups.version(scope, "watchlist", stored.id)).toBeNull();
         expect(await store.groups.version(newScope(), "group", stored.id)).toBeNull();
-        expect(await store.groups.list(scope, "watchlist")).toEqual([watchlist]);
         const members = { profileIds: ["a", "b"], ownerIds: ["p"] };
         expect(await store.groups.addMembers(scope, "group", group.id, members)).toBe(true);
         expect(await store.groups.addMembers(scope, "watchlist", group.id, members)).toBe(false);
@@ -736,7 +734,25 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.groups.delete(scope, "watchlist", group.id)).toBe(false);
         expect(await store.groups.delete(scope, "group", group.id)).toBe(true);
         expect(await store.groups.delete(scope, "group", group.id)).toBe(false);
-        expect(await store.groups.list(scope, "group")).toEqual([]);
+        expect(await store.groups.get(scope, "group", group.id)).toBeNull();
+        expect(await store.groups.get(scope, "watchlist", watchlist.id)).toEqual(watchlist);
+      });
+
+      test("are found by their tag", async () => {
+        const scope = newScope();
+        const tags = ["vip", "VIP", "", 'a"b\\', `"tag":"vip"`, "\0 \ud800 ü", "long".repeat(5000)];
+        for (const tag of tags) {
+          const [one, two] = [groupOf(scope, { tag, id: `${tag.slice(0, 20)} 1` }), groupOf(scope, { tag })];
+          for (const group of [one, two]) await store.groups.create(group);
+          const watchlist = groupOf(scope, { kind: "watchlist", tag });
+          await store.groups.create(watchlist);
+          const found = await store.groups.withTag(scope, "group", tag, 9);
+          expect([...found].sort()).toEqual([one.id, two.id].sort());
+          expect(await store.groups.withTag(scope, "group", tag, 1)).toHaveLength(1);
+          expect(await store.groups.withTag(scope, "watchlist", tag, 9)).toEqual([watchlist.id]);
+        }
+        expect(await store.groups.withTag(scope, "group", "vi", 9)).toEqual([]);
+        expect(await store.groups.withTag(newScope(), "group", "vip", 9)).toEqual([]);
       });
 
       test("are counted without their members, page by page, and found by a member", async () => {

@@ -42,8 +42,12 @@ export function createGroups({ db }: IdbContext): Store["groups"] {
       const group = await find(scopeId, kind, id);
       return group && (group.version ?? 0);
     },
-    async list(scopeId, kind) {
-      return (await db.getAll("groups", within(scopeId))).filter((group) => group.kind === kind).map(plainGroup);
+    async withTag(scopeId, kind, tag, limit) {
+      const groups = await db.getAll("groups", within(scopeId));
+      return groups
+        .filter((group) => group.kind === kind && group.tag === tag)
+        .slice(0, limit)
+        .map(({ id }) => id);
     },
     async sizes(scopeId, kind, after, limit) {
       const groups = await db.getAll("groups", afterId(scopeId, after));

@@ -18,6 +18,9 @@ const GROUP = `
      WHERE m.scope = g.scope AND m.group_id = g.id AND m.kind = 'owner') AS owners
   FROM vivavoce.groups g`;
 
+/** The tag as JSON, which holds any text. The same expression as in its index: see the migrations. */
+const TAG = String.raw`(substring(data FROM '"tag":("(?:[^"\\]|\\.)*")') COLLATE "C")`;
+
 interface SizeRow extends Record<string, unknown> {
   readonly data: string;
   readonly profiles: number | string;
@@ -80,12 +83,14 @@ export function createGroups({ database }: SqlContext): Store["groups"] {
       );
       return row ? Number(row.version) : null;
     },
-    async list(scopeId, kind) {
-      const rows = await database.query<GroupRow>(`${GROUP} WHERE g.scope = $1 AND g.kind = $2 ORDER BY g.position`, [
-        keyOf(scopeId),
-        kind,
-      ]);
-      return rows.map(readGroup);
+    async withTag(scopeId, kind, tag, limit) {
+      const rows = await database.query<{ id: string }>(
+        `SELECT id FROM vivavoce.groups WHERE scope = $1 AND kind = $2
+           AND hashtextextended(${TAG}, 0) = hashtextextended($3 COLLATE "C", 0) AND ${TAG} = $3
+         ORDER BY position LIMIT $4`,
+        [keyOf(scopeId), kind, JSON.stringify(tag), limit],
+      );
+      return rows.map(({ id }) => unescapeText(id));
     },
     async sizes(scopeId, kind, after, limit) {
       const rows = await database.query<SizeRow>(

@@ -212,6 +212,11 @@ const MIGRATIONS: readonly string[] = [
     WHERE m.scope = s.scope AND m.id = s.media AND m.part_of IS NOT NULL;
   CREATE INDEX ON vivavoce.audio_models (scope, part_of) WHERE part_of IS NOT NULL;
   `,
+  String.raw`
+  -- Groups by their tag, as JSON in their data (a quote inside another value has a backslash). Hashed, because a tag may be too long for an index.
+  CREATE INDEX ON vivavoce.groups
+    (scope, kind, hashtextextended((substring(data FROM '"tag":("(?:[^"\\]|\\.)*")') COLLATE "C"), 0));
+  `,
 ];
 
 /** An arbitrary number that no other program uses: replicas that start at the same time migrate one after the other. */
