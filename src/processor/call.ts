@@ -38,7 +38,8 @@ export async function answer<T extends DescMessage>(
 ): Promise<MessageShape<T>> {
   const requestId = options.requestId ?? ids.next();
   const body = await attempt(options, requestId, work);
-  const status = create(StatusSchema, { statusCode: StatusCode.OK, requestId });
+  const { message = "" } = (body as { status?: { message?: string } }).status ?? {};
+  const status = create(StatusSchema, { statusCode: StatusCode.OK, message, requestId });
   return inSinglePrecision(schema, create(schema, { ...body, status } as MessageInitShape<T>));
 }
 

@@ -56,12 +56,19 @@ export const setVoiceprintProfileConsent: Implementation<"setVoiceprintProfileCo
   return { consent: consentMessage(consent)! };
 };
 
+const mostNamed = 10;
+
 /** Erases segments, audio models and template, in the store and in loaded galleries. */
 export const deleteVoiceprintProfile: Implementation<"deleteVoiceprintProfile"> = async (deps, request) => {
   const scopeId = await checkOptionalContext(deps, request.context);
   const id = request.gkVoiceprintProfileId!.value;
-  if (!(await deps.store.profiles.erase(scopeId, id))) throw notInScope("gk_voiceprint_profile_id", "profile", id);
+  const unopened = new Set<string>();
+  if (!(await deps.store.profiles.erase(scopeId, id, (recording) => unopened.add(recording))))
+    throw notInScope("gk_voiceprint_profile_id", "profile", id);
   deps.galleries.drop(scopeId, id);
   deps.prints.drop(scopeId, id);
-  return {};
+  if (unopened.size === 0) return {};
+  const named = [...unopened].slice(0, mostNamed).join(", ");
+  const message = `the profile is erased; ${unopened.size} damaged recordings or audio models of the same calls could not be opened: ${named}`;
+  return { status: { message } };
 };

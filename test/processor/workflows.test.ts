@@ -512,6 +512,49 @@ describe("GetSessionDecision", () => {
   });
 });
 
+describe("deleting a profile", () => {
+  test("names recordings of others that could not be opened", async () => {
+    const { processor, context, store, trained } = await openWorld();
+    const [one, two] = [await trained(7), await trained(9)];
+    const { status } = await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: one });
+    expect(status).toMatchObject({ statusCode: StatusCode.OK, message: "" });
+    const { erase } = store.profiles;
+    store.profiles.erase = (scopeId, id, onUnopened) => {
+      for (const recording of ["r1", "r2", "r1"]) onUnopened?.(recording);
+      return erase(scopeId, id);
+    };
+    const said = await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: two });
+    expect(said.status).toMatchObject({
+      statusCode: StatusCode.OK,
+      message:
+        "the profile is erased; 2 damaged recordings or audio models of the same calls could not be opened: r1, r2",
+    });
+  });
+});
+
+describe("groups that share a tag", () => {
+  test("are all compared; the members of other groups are not read", async () => {
+    const { processor, context, store, trained, heard } = await openWorld();
+    const members = [await trained(7), await trained(9)];
+    for (const member of members)
+      await processor.createGroup({ context, tag: "vip", gkVoiceprintProfileIds: list(member) });
+    const other = await processor.createGroup({ context, tag: "staff", gkVoiceprintProfileIds: list(members[0]!) });
+    const { get } = store.groups;
+    store.groups.get = async (scopeId, kind, id) => {
+      expect(id).not.toBe(other.gkGroupId!.value);
+      return get(scopeId, kind, id);
+    };
+    const identify = async (tag: string) =>
+      processor.identify({ context, audio: await heard(take(9, 4)), target: { case: "group", value: { tag } } });
+    const { result } = await identify("vip");
+    expect(result!.voiceprintResults).toHaveLength(2);
+    expect(result!.voiceprintDetails!.gkVoiceprintProfileId).toEqual(members[1]);
+    expect(await refusal(identify("nobody"))).toMatchObject({ code: "NOT_FOUND", fields: ["group.tag unknown"] });
+    for (let i = 0; i < 255; i++) await processor.createGroup({ context, tag: "vip" });
+    expect(await refusal(identify("vip"))).toMatchObject({ fields: ["group.tag too_many"] });
+  });
+});
+
 describe("the profile-status job", () => {
   const finished = async (world: World, gkJobId: { value: string }) => {
     for (;;) {

@@ -1,9 +1,10 @@
 import "fake-indexeddb/auto";
 import { expect, test, vi } from "vitest";
+import { openDatabase } from "../../src/store/indexeddb/schema.js";
 import { openIndexedDbStore } from "../../src/store/indexeddb/store.js";
 import { openIndexedDbShelf } from "../../src/store/seal/shelf-indexeddb.js";
 import { describeStoreContract } from "./contract.js";
-import { newId, profileOf, templateOf } from "./fixtures.js";
+import { enrollPerson, mediaOf, newId, profileOf, templateOf } from "./fixtures.js";
 
 describeStoreContract("IndexedDB", { open: (options) => openIndexedDbStore(newId("store"), options) });
 
@@ -33,4 +34,30 @@ test("a runtime without IndexedDB is named as the reason", async () => {
     /^this runtime has no IndexedDB; in Node use openEmbedded/,
   );
   vi.unstubAllGlobals();
+});
+
+test("a damaged recording of the same call does not prevent an erasure, and is named", async () => {
+  const name = newId("store");
+  const store = await openIndexedDbStore(name);
+  const [alice, bob] = [await enrollPerson(store, "scope", "alice", 1), await enrollPerson(store, "scope", "bob", 2)];
+  const { sessionId } = alice.media;
+  const [whole, damaged] = [mediaOf("scope", sessionId), mediaOf("scope", sessionId)];
+  for (const media of [whole, damaged]) await store.media.add(media);
+  const db = await openDatabase(name);
+  const record = (await db.get("media", ["scope", damaged.id]))!;
+  const sealed = Uint8Array.from(record.sealed);
+  sealed[sealed.length - 1]! ^= 1;
+  await db.put("media", { ...record, sealed });
+  const unopened: string[] = [];
+  expect(await store.profiles.erase("scope", alice.profile.id, (id) => unopened.push(id))).toBe(true);
+  expect(unopened).toEqual([damaged.id]);
+  expect(await store.media.get("scope", alice.media.id)).toBeNull();
+  expect(await store.media.get("scope", whole.id)).toEqual(whole);
+  // Nothing is left to do that would fail again.
+  expect(await store.profiles.erase("scope", bob.profile.id)).toBe(true);
+  await store.close();
+  db.close();
+  const again = await openIndexedDbStore(name);
+  expect(await again.media.get("scope", whole.id)).toEqual(whole);
+  await again.close();
 });

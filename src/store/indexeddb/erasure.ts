@@ -3,16 +3,22 @@
  * and marks the profile's key as doomed; the second gives the calls new keys, unless they were changed meanwhile, and dooms the old ones.
  */
 import { untilUncontended } from "../contention.js";
-import type { Id } from "../port.js";
+import { SealError } from "../errors.js";
+import type { Id, OnUnopened } from "../port.js";
 import { type DoomedKey, destroyDoomed, type IdbContext, markPrintChanged } from "./context.js";
 import { KEY, type RecordingKind, recordingPlace } from "./recordings.js";
 import { within } from "./schema.js";
 
-export async function eraseProfile(context: IdbContext, scopeId: Id, id: Id): Promise<boolean> {
+export async function eraseProfile(
+  context: IdbContext,
+  scopeId: Id,
+  id: Id,
+  onUnopened?: OnUnopened,
+): Promise<boolean> {
   const removed = await removeRows(context, scopeId, id);
   if (!removed) return false;
   await destroyDoomed(context, [removed.key]);
-  await finishRekeying(context);
+  await finishRekeying(context, onUnopened);
   return true;
 }
 
@@ -105,12 +111,13 @@ async function removeRows({ db }: IdbContext, scopeId: Id, id: Id): Promise<{ ke
   return { key };
 }
 
-async function finishRekeying(context: IdbContext): Promise<void> {
+async function finishRekeying(context: IdbContext, onUnopened: OnUnopened = () => {}): Promise<void> {
   const names = await context.db.getAllKeys("settings", IDBKeyRange.bound(REKEY_PREFIX, `${REKEY_PREFIX}\uffff`));
   for (const name of names) {
     const [scopeId, sessionId]: [Id, Id] = JSON.parse(name.slice(REKEY_PREFIX.length));
     for (const kind of ["media", "processed"] as const) {
-      const replaced = async () => (await replaceSessionKey(context, kind, scopeId, sessionId)) || undefined;
+      const replaced = async () =>
+        (await replaceSessionKey(context, kind, scopeId, sessionId, onUnopened)) || undefined;
       await untilUncontended(`session ${sessionId}`, replaced);
     }
     await context.db.delete("settings", name);
@@ -123,6 +130,7 @@ async function replaceSessionKey(
   kind: RecordingKind,
   scopeId: Id,
   sessionId: Id,
+  onUnopened: OnUnopened,
 ): Promise<boolean> {
   const { db, vault } = context;
   const session = await db.get("sessions", [scopeId, sessionId]);
@@ -131,10 +139,23 @@ async function replaceSessionKey(
   const left = await db.getAllFromIndex(kind, "session", [scopeId, sessionId]);
   const key = left.length > 0 ? await vault.ring.create(scopeId, "session") : null;
   const resealed: { id: Id; sealed: Uint8Array }[] = [];
-  for (const record of left) {
-    const place = recordingPlace(kind, record);
-    const sealed = key && (await vault.reseal(key, place, record.sealed));
-    if (sealed) resealed.push({ id: record.id, sealed });
+  let areKeysLost = false;
+  for (const record of key ? left : []) {
+    try {
+      const sealed = await vault.reseal(key!, recordingPlace(kind, record), record.sealed);
+      if (sealed) resealed.push({ id: record.id, sealed });
+      else onUnopened(record.id);
+    } catch (error) {
+      // Lost keys and damaged recordings must not keep anybody from being erased.
+      if (!(error instanceof SealError)) throw error;
+      onUnopened(record.id);
+      areKeysLost ||= error.code !== "damaged";
+    }
+  }
+  // Nobody can open the rest now. Restored keys can, if its key is not destroyed.
+  if (areKeysLost) {
+    await vault.ring.destroy(scopeId, [key!.id]);
+    return true;
   }
 
   const tx = db.transaction(["sessions", kind, "doomedKeys"], "readwrite");

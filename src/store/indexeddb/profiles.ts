@@ -206,7 +206,7 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       return profile !== undefined;
     },
 
-    erase: (scopeId, id) => eraseProfile(context, scopeId, id),
+    erase: (scopeId, id, onUnopened) => eraseProfile(context, scopeId, id, onUnopened),
 
     async *prints(scopeId, kind) {
       let range = within(scopeId);

@@ -1,5 +1,5 @@
 /** Removes everything that belongs to a profile in one transaction; the keys are destroyed after the commit. */
-import type { Id } from "../port.js";
+import type { Id, OnUnopened } from "../port.js";
 import type { KeyId } from "../seal/key-ring.js";
 import { type DoomedKey, destroyDoomed, doom, type SqlContext, scopesOf } from "./context.js";
 import type { Queries } from "./database.js";
@@ -15,6 +15,7 @@ export async function eraseRows(
   context: SqlContext,
   scopeId: Id,
   id: Id,
+  onUnopened?: OnUnopened,
 ): Promise<readonly DoomedKey[] | null> {
   const scope = keyOf(scopeId);
   const profile = [scope, escapeText(id)];
@@ -47,8 +48,8 @@ export async function eraseRows(
   }
   const doomed = [
     { scopeId, keyId: found.key_id },
-    ...(await replaceSessionKeys(tx, context, MEDIA, scopeId, sessions)),
-    ...(await replaceSessionKeys(tx, context, AUDIO_MODELS, scopeId, sessions)),
+    ...(await replaceSessionKeys(tx, context, MEDIA, scopeId, sessions, onUnopened)),
+    ...(await replaceSessionKeys(tx, context, AUDIO_MODELS, scopeId, sessions, onUnopened)),
   ];
   if (found.trained) await markPrintChanged(tx, scopeId, id);
   await doom(tx, doomed);

@@ -255,8 +255,8 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       });
     },
 
-    async erase(scopeId, id) {
-      const doomed = await database.transaction((tx) => eraseRows(tx, context, scopeId, id));
+    async erase(scopeId, id, onUnopened) {
+      const doomed = await database.transaction((tx) => eraseRows(tx, context, scopeId, id, onUnopened));
       if (!doomed) return false;
       await destroyDoomed(context, doomed);
       return true;

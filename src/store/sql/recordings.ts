@@ -2,7 +2,7 @@
 import { untilUncontended } from "../contention.js";
 import { decodeVoice, encodeVoice, type VoiceModel } from "../encoding.js";
 import { SealError, StoreError } from "../errors.js";
-import type { Id, MediaSegment, PlainProcessed, ProcessedAudio, Store } from "../port.js";
+import type { Id, MediaSegment, OnUnopened, PlainProcessed, ProcessedAudio, Store } from "../port.js";
 import type { DataKey, KeyId } from "../seal/key-ring.js";
 import type { Place } from "../seal/vault.js";
 import { type DoomedKey, destroyDoomed, doom, inStoreWords, readDoomed, records, type SqlContext } from "./context.js";
@@ -257,6 +257,7 @@ export async function replaceSessionKeys(
   kind: RecordingKind,
   scopeId: Id,
   sessionIds: readonly Id[],
+  onUnopened: OnUnopened = () => {},
 ): Promise<DoomedKey[]> {
   const doomed: DoomedKey[] = [];
   for (const sessionId of [...new Set(sessionIds)].sort()) {
@@ -276,7 +277,10 @@ export async function replaceSessionKeys(
       const place = placeOf(kind, scopeId, sessionId, JSON.parse(data).id);
       try {
         const resealed = await vault.reseal(key!, place, sealed);
-        if (!resealed) continue;
+        if (!resealed) {
+          onUnopened(place.recordId);
+          continue;
+        }
         await tx.query(`UPDATE vivavoce.${kind.table} SET ${kind.sealedColumn} = $3 WHERE scope = $1 AND id = $2`, [
           session[0],
           id,
@@ -285,6 +289,7 @@ export async function replaceSessionKeys(
       } catch (error) {
         // Lost keys and damaged recordings must not keep anybody from being erased.
         if (!(error instanceof SealError)) throw error;
+        onUnopened(place.recordId);
         areKeysLost ||= error.code !== "damaged";
       }
     }
