@@ -63,7 +63,7 @@ test("groups and watchlists are listed separately", async () => {
 
 test("groups are counted without reading their members", async () => {
   const { processor, context, store } = world;
-  const read = vi.spyOn(store.groups, "list");
+  const read = vi.spyOn(store.groups, "get");
   expect((await processor.listGroups({ context })).groups).toHaveLength(3);
   expect(read).not.toHaveBeenCalled();
   read.mockRestore();
