@@ -424,7 +424,7 @@ describe("checkpoints", () => {
     const profile = await world.trained(7);
     const audio = await world.heard(joined(silence(1), take(9, 2)));
     const progressOf = async (ignoreCheckpoints: boolean) => {
-      const progress: number[][] = [];
+      const progress: (number | null)[][] = [];
       await world.processor.verify(
         { context: world.context, audio, gkVoiceprintProfileId: profile, ignoreCheckpoints },
         {
