@@ -237,7 +237,10 @@ describe("Enroll", () => {
       const input = { case: "gkMediaSegmentId", value: stereo } as const;
       return (await processor.processAudio({ context, input, isForEnrollment, channelSelector: { channel } })).result!;
     };
-    const enroll = async (profile: { value: string }, audio: { gkProcessedAudioId?: { value: string } | undefined }) => {
+    const enroll = async (
+      profile: { value: string },
+      audio: { gkProcessedAudioId?: { value: string } | undefined },
+    ) => {
       const gkProcessedAudioId = audio.gkProcessedAudioId!;
       return (await processor.enroll({ context, gkVoiceprintProfileId: profile, gkProcessedAudioId })).result!;
     };

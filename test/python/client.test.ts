@@ -161,12 +161,10 @@ describe.skipIf(python === undefined)(
       ]);
       expect(found.longSpeech).toBe(trials.filter(({ netSpeechSeconds }) => netSpeechSeconds >= 4).length);
 
-      const numbers = new Map<number, number>();
-      const number = (speaker: number) =>
-        numbers.get(speaker) ?? (numbers.set(speaker, numbers.size), numbers.size - 1);
-      const enrolled = trials.map((trial) => number(trial.enrolledSpeaker));
-      const tested = trials.map((trial) => number(trial.testedSpeaker));
-      const speakers = { enrolled, tested, count: numbers.size };
+      const people = [...new Set([...trials.map((t) => t.enrolledSpeaker), ...trials.map((t) => t.testedSpeaker)])];
+      const enrolled = trials.map((trial) => people.indexOf(trial.enrolledSpeaker));
+      const tested = trials.map((trial) => people.indexOf(trial.testedSpeaker));
+      const speakers = { enrolled, tested, count: people.length };
       const draws = seededRandom(1);
       const weights = Array.from({ length: 200 }, () => resampledWeights(sorted, speakers, draws));
       const errors = percentileInterval(weights.map((weight) => equalErrorRate(sorted, weight)))!;
