@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { rename, writeFile } from "node:fs/promises";
-import { availableParallelism } from "node:os";
 import type { Command } from "commander";
 import { CALIBRATION_FORMAT, CALIBRATION_VERSION, type CalibrationFile } from "../engine/calibration-file.js";
 import { readModelFile } from "../engine/model-file.js";
 import { readModel } from "../engine/platform.js";
 import type { AttackKind } from "../engine/port.js";
+import { mostWorkers } from "../engine/threads.js";
 import { type FittedAttack, fitAttack, genuineReach } from "../evaluate/attacks.js";
 import {
   CalibrationRefusal,
@@ -24,7 +24,7 @@ import { modelOption } from "./model-option.js";
 import { createOutput, facts, table } from "./output.js";
 import { assertCanWrite } from "./output-file.js";
 import { createProgress } from "./progress.js";
-import { wholeNumber } from "./shared-options.js";
+import { wholeNumber, workersOf } from "./shared-options.js";
 
 interface Options extends TrialOptions {
   readonly out: string;
@@ -46,7 +46,7 @@ export function calibrateCommand(program: Command): void {
     .option("--model <model>", MODEL)
     .option("--cache <file>", "file that caches the embeddings (biometric data, readable only by you)")
     .option("--no-cache", "do not cache embeddings")
-    .option("--workers <n>", "number of threads", wholeNumber(1, 256))
+    .option("--workers <n>", "number of threads", wholeNumber(1, mostWorkers))
     .option("--json", "print the answer as JSON")
     .addHelpText(
       "after",
@@ -88,7 +88,7 @@ async function run(path: string, options: Options): Promise<void> {
 /** Processes every recording once more with each attack network of the model. */
 async function fittedAttacks(path: string, options: Options): Promise<FittedAttacks> {
   const { files } = await readTrialSet(path);
-  const workers = options.workers ?? availableParallelism();
+  const workers = workersOf(options);
   const { openEngine } = await import("../engine/index.js");
   const engine = await openEngine({ workers, calibration: null, ...modelOption(options.model) });
   const progress = createProgress(!options.json);

@@ -1,9 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { availableParallelism, homedir } from "node:os";
+import { homedir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { readRecording } from "../audio/index.js";
 import { toWav } from "../audio/to-wav.js";
+import { mostWorkers } from "../engine/threads.js";
 import {
   type ComparedEvaluation,
   type Comparison,
@@ -25,7 +26,7 @@ import { modelOption } from "./model-option.js";
 import { createOutput, facts, table } from "./output.js";
 import { assertCanWrite } from "./output-file.js";
 import { createProgress } from "./progress.js";
-import { wholeNumber } from "./shared-options.js";
+import { wholeNumber, workersOf } from "./shared-options.js";
 
 export interface TrialOptions {
   readonly json?: boolean;
@@ -75,7 +76,7 @@ export function evaluateCommand(program: Command): void {
       wholeNumber(0, 100_000),
       1000,
     )
-    .option("--workers <n>", "number of threads", wholeNumber(1, 256))
+    .option("--workers <n>", "number of threads", wholeNumber(1, mostWorkers))
     .option("--json", "print the answer as JSON")
     .action(run);
 }
@@ -127,7 +128,7 @@ export async function evaluated(
     if (error instanceof TrialSetError) throw new CommandError(error.message);
     throw error;
   });
-  const workers = options.workers ?? availableParallelism();
+  const workers = workersOf(options);
   const { openEngine } = await import("../engine/index.js");
   const engine = await openEngine({
     workers,

@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import { readModelFile } from "../engine/model-file.js";
 import { ModelFileError } from "../engine/model-file-error.js";
 import { readModel } from "../engine/platform.js";
+import { mostWorkers } from "../engine/threads.js";
 import { CalibrationRefusal, calibrated, fitCalibration } from "../evaluate/calibrate.js";
 import { compareEvaluations } from "../evaluate/compare.js";
 import { mono } from "../evaluate/evaluate.js";
@@ -43,7 +44,7 @@ export function modelFileCommands(model: Command): void {
     .requiredOption("--out <file>", "the model file to write, such as mine.vvm")
     .option("--name <name>", "name of the model; by default the name of the file")
     .option("--licence <text>", "the licence of the network", "not stated")
-    .option("--workers <n>", "number of threads", wholeNumber(1, 256))
+    .option("--workers <n>", "number of threads", wholeNumber(1, mostWorkers))
     .option("--json", "print the answer as JSON")
     .action(importModel);
   model
@@ -60,7 +61,7 @@ export function modelFileCommands(model: Command): void {
     .requiredOption("--speech <folder-or-list>", "labelled recordings, as for evaluate")
     .option("--resamples <n>", "resamples of the bootstrap over speakers", wholeNumber(0, 100_000), 1000)
     .option("--no-cache", "do not cache embeddings")
-    .option("--workers <n>", "number of threads", wholeNumber(1, 256))
+    .option("--workers <n>", "number of threads", wholeNumber(1, mostWorkers))
     .option("--json", "print the answer as JSON")
     .action(compare);
 }

@@ -1,5 +1,7 @@
+import { availableParallelism } from "node:os";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { RawEncoding } from "../audio/port.js";
+import { mostWorkers } from "../engine/threads.js";
 import { CommandError } from "./command-error.js";
 
 /** Options of every command on voiceprints, local or on a box. */
@@ -64,6 +66,10 @@ export function mediaFormat({ encoding, rate, channels }: AudioOptions): RawOpti
   if (rate === undefined) throw new CommandError(`--encoding ${encoding} needs --rate`);
   return { encoding, rate, channels: channels ?? 1 };
 }
+
+/** Threads of a command that analyzes many recordings. */
+export const workersOf = ({ workers }: { readonly workers?: number }): number =>
+  workers ?? Math.min(mostWorkers, availableParallelism());
 
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {

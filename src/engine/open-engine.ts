@@ -9,6 +9,7 @@ import { weightsOf } from "./network.js";
 import { calibrationSetting, compileKernels, parallelism, readCalibration, readModel, shared } from "./platform.js";
 import { Pool, type PoolOptions } from "./pool.js";
 import type { ThreadModel } from "./thread-work.js";
+import { mostWorkers } from "./threads.js";
 import { VoiceEngine } from "./voice-engine.js";
 
 /** The model, its calibration and the number of threads. */
@@ -17,11 +18,9 @@ export interface EngineOptions extends Partial<PoolOptions> {
   readonly model?: string | URL | Uint8Array;
   /** A path, a URL or the bytes of a calibration file; in Node $VIVAVOCE_CALIBRATION by default. If neither is set, or `null`: the model's own. */
   readonly calibration?: string | URL | Uint8Array | null;
-  /** Number of workers; 0 runs everything in the calling thread. By default the number of cores, at most 8. */
+  /** Number of workers, at most 256; 0 runs everything in the calling thread. By default the number of cores, at most 8. */
   readonly workers?: number;
 }
-
-const mostWorkers = 64;
 
 function count(value: number | undefined, fallback: number, least: number, most: number, what: string): number {
   if (value === undefined) return fallback;

@@ -1,6 +1,9 @@
 /** Where work runs: in this thread, or on several workers. */
 import type { ThreadWork } from "./thread-work.js";
 
+/** The box, the command line and the engine have the same limit; machines may have more cores. */
+export const mostWorkers = 256;
+
 export type Operation = keyof ThreadWork;
 
 export interface Threads {

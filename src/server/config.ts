@@ -5,6 +5,7 @@ import { createSecureContext } from "node:tls";
 import { z } from "zod";
 import { nearest } from "../contract/nearest.js";
 import { reportInput, schemaFault } from "../contract/schema-fault.js";
+import { mostWorkers } from "../engine/threads.js";
 import { lineSchema } from "../telephony/line.js";
 import { createPeerAddress } from "../token/peer-address.js";
 import { type ConfigurationOverrides, configurationSets } from "../voiceprint/configuration-set.js";
@@ -122,8 +123,8 @@ export const configSchema = z.strictObject({
         .number()
         .int()
         .min(1)
-        .max(256)
-        .default(() => availableParallelism()),
+        .max(mostWorkers)
+        .default(() => Math.min(mostWorkers, availableParallelism())),
       /** Calls that may wait for a worker; the next one gets BUSY. */
       queuedAudio: z.number().int().min(0).max(100_000).default(64),
       /** Bytes of a message or a JSON body. */

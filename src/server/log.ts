@@ -38,11 +38,14 @@ const ORDER: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 let isStderrWatched = false;
 
 /** A full disk or a closed pipe loses lines of the log, but must not end the box. */
-function writeToStderr(line: string): void {
+function watchStderr(): void {
   if (!isStderrWatched) process.stderr.on("error", () => {});
   isStderrWatched = true;
-  process.stderr.write(line);
 }
+
+const writeToStderr = (line: string): void => {
+  process.stderr.write(line);
+};
 
 /** One JSON object per line. */
 export function jsonLog(
@@ -50,6 +53,8 @@ export function jsonLog(
   write: (line: string) => void = writeToStderr,
   now: () => Date = () => new Date(),
 ): Log {
+  // Now, not with the first line: each worker of an engine adds a listener, and after ten Node warns of a leak.
+  if (write === writeToStderr) watchStderr();
   const least = level === "silent" ? ORDER.length : ORDER.indexOf(level);
   const at =
     (line: LogLevel) =>
