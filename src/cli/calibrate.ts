@@ -15,6 +15,7 @@ import {
   fitCalibration,
   underFit,
 } from "../evaluate/calibrate.js";
+import type { Evaluation } from "../evaluate/evaluate.js";
 import { rate } from "../evaluate/format.js";
 import type { ScoredTrial } from "../evaluate/summary.js";
 import { readTrialSet } from "../evaluate/trials.js";
@@ -62,7 +63,7 @@ async function run(path: string, options: Options): Promise<void> {
   const { evaluation, modelRevision } = await evaluated(path, options, { resamples: 0, calibration: null });
   const { calibration: section } = await readModelFile(await readModel(modelOption(options.model).model));
   if (section === null) throw new CommandError("the model has no calibration to start from");
-  const fit = fitted(evaluation.trials);
+  const fit = fitted(evaluation);
   const attacks = options.attacks ? await fittedAttacks(path, options) : {};
   const file: CalibrationFile = {
     format: CALIBRATION_FORMAT,
@@ -123,9 +124,9 @@ function attacksText(attacks: FittedAttacks): string[] {
       ];
 }
 
-function fitted(trials: readonly ScoredTrial[]): FittedCalibration {
+function fitted({ trials, copies }: Evaluation): FittedCalibration {
   try {
-    return fitCalibration(trials);
+    return fitCalibration(trials, copies);
   } catch (error) {
     if (error instanceof CalibrationRefusal) throw new CommandError(error.message);
     throw error;

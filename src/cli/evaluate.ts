@@ -218,15 +218,30 @@ function cachePath(given: string | boolean, revision: string): string {
   return join(root, "vivavoce", "evaluate", `${revision.slice(0, 16)}-${VERSION}.jsonl`);
 }
 
+const mostListed = 10;
+
+const listed = (title: string, lines: readonly string[]): string[] => [
+  title,
+  ...lines.slice(0, mostListed).map((line) => `  ${line}`),
+  ...(lines.length > mostListed ? [`  and ${lines.length - mostListed} more (--json lists all)`] : []),
+];
+
 function text(evaluation: Evaluation): string {
-  const { summary, unusable, unscoredTrials, failedModels } = evaluation;
-  const failures =
-    unusable.length + unscoredTrials === 0
+  const { summary, unusable, unscoredTrials, failedModels, copies } = evaluation;
+  const failures = [
+    ...(copies.length === 0
       ? []
-      : [
+      : listed(
+          `copies of other recordings: ${copies.length}; remove them, because a recording that is compared with its own copy shows nothing`,
+          copies.map(({ file, of }) => `${file}: ${of}`),
+        )),
+    ...(unusable.length + unscoredTrials === 0
+      ? []
+      : listed(
           `not scored: ${unscoredTrials} trials (recordings without usable speech: ${unusable.length}; enrollments that failed: ${failedModels})`,
-          ...unusable.slice(0, 10).map(({ file, reason }) => `  ${file}: ${reason}`),
-        ];
+          unusable.map(({ file, reason }) => `${file}: ${reason}`),
+        )),
+  ];
   if (!summary)
     return ["no figures: the scored trials must include the same speaker and different speakers", ...failures].join(
       "\n",

@@ -3,6 +3,7 @@ import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
+import { AudioError } from "../audio/audio-error.js";
 import { readModelFile } from "../engine/model-file.js";
 import { ModelFileError } from "../engine/model-file-error.js";
 import { readModel } from "../engine/platform.js";
@@ -148,7 +149,7 @@ async function calibrationFor({ speech, out, workers, json = false }: ImportOpti
       { model: out, cache: false, json, ...(workers === undefined ? {} : { workers }) },
       { resamples: 0, calibration: null },
     );
-    return { fit: fitCalibration(evaluation.trials) };
+    return { fit: fitCalibration(evaluation.trials, evaluation.copies) };
   } catch (error) {
     // The recordings do not allow it. An interruption ends the command.
     const refused =
@@ -164,7 +165,12 @@ async function* recordingsIn(folder: string) {
   const step = Math.max(1, Math.floor(files.length / spread));
   for (let first = 0; first < step; first++)
     for (let i = first; i < files.length; i += step) {
-      yield mono(await decode(await readFile(join(folder, files[i]!))));
+      const path = join(folder, files[i]!);
+      yield mono(
+        await decode(await readFile(path)).catch((error: unknown) => {
+          throw error instanceof AudioError ? new CommandError(`${path}: ${error.message}`) : error;
+        }),
+      );
     }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Term } from "../engine/calibration.js";
 import { probit } from "../voiceprint/probit.js";
+import type { Copy } from "./evaluate.js";
 import { cllr, equalErrorRate, sortedByRatio } from "./metrics.js";
 import type { ScoredTrial } from "./summary.js";
 
@@ -44,7 +45,11 @@ const MOST_EER = 0.35;
 /** The same recording twice. */
 const IDENTICAL = 0.9995;
 
-export function fitCalibration(trials: readonly ScoredTrial[]): FittedCalibration {
+export function fitCalibration(trials: readonly ScoredTrial[], copies: readonly Copy[] = []): FittedCalibration {
+  if (copies[0])
+    throw new CalibrationRefusal(
+      `${copies[0].file} and ${copies[0].of} are the same recording${copies.length > 1 ? `, and ${copies.length - 1} more are copies ("vivavoce evaluate" lists them)` : ""}: remove the copies`,
+    );
   const same = trials.filter((trial) => trial.same);
   const different = trials.filter((trial) => !trial.same);
   const speakers = new Set(trials.flatMap((trial) => [trial.enrolledSpeaker, trial.testedSpeaker])).size;

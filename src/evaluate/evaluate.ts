@@ -55,6 +55,12 @@ export interface UnusableFile {
   readonly reason: string;
 }
 
+/** A recording that is, byte by byte, another one: compared with it, it shows nothing about the voice. */
+export interface Copy {
+  readonly file: string;
+  readonly of: string;
+}
+
 export interface Evaluation {
   readonly modelRevision: string;
   readonly calibrationRevision: string;
@@ -70,6 +76,7 @@ export interface Evaluation {
   readonly openSet: readonly OpenSetRow[];
   /** Recordings that gave no embedding (failure to acquire). */
   readonly unusable: readonly UnusableFile[];
+  readonly copies: readonly Copy[];
   /** Models none of whose recordings agree (failure to enroll). */
   readonly failedModels: number;
   /** Trials that could not be scored for either reason; no figure includes them. */
@@ -96,8 +103,8 @@ export async function evaluate(
       .filter((file) => condition !== CLEAN || !enrolling.has(file))
       .map((file) => ({ file, as: "tested" as const })),
   ];
-  const enrolled = new Map<number, CachedVoice>();
-  const probes = new Map<number, CachedVoice>();
+  const enrolled = new Map<number, HeardVoice>();
+  const probes = new Map<number, HeardVoice>();
   let done = 0;
   await inParallel(wanted, options.concurrency ?? 4, async ({ file, as }) => {
     signal?.throwIfAborted();
@@ -117,7 +124,7 @@ export async function evaluate(
     onProgress({ phase: "models", done: templates.length, total: set.models.length });
   }
 
-  const { scored, unscored } = await scoreTrials(set, templates, probes, engine, signal, onProgress);
+  const { scored, unscored } = await scoreTrials(set, { templates, enrolled, probes }, engine, signal, onProgress);
   const summaryOptions = { resamples: options.resamples ?? 1000, threshold: engine.threshold.bind(engine) };
   // Bands show trends only: fewer resamples are enough.
   const bandOptions = { ...summaryOptions, resamples: Math.min(summaryOptions.resamples, 200) };
@@ -133,15 +140,31 @@ export async function evaluate(
     bySnr: summarizeBy(scored, SNR_BANDS, (trial) => trial.snrDb, bandOptions),
     openSet: openSet(callersOf(scored), summaryOptions.threshold),
     unusable: unusable.sort((a, b) => (a.file < b.file ? -1 : 1)),
+    copies: copiesIn(set.files, new Map([...enrolled, ...probes])),
     failedModels: templates.filter((template) => template === null).length,
     unscoredTrials: unscored,
   };
 }
 
+function copiesIn(files: readonly string[], voices: ReadonlyMap<number, HeardVoice>): Copy[] {
+  const firsts = new Map<string, string>();
+  return files.flatMap((file, i) => {
+    const digest = voices.get(i)?.digest;
+    const of = digest && firsts.get(digest);
+    if (digest && !of) firsts.set(digest, file);
+    return of ? [{ file, of }] : [];
+  });
+}
+
+interface Voices {
+  readonly templates: readonly (Template | null)[];
+  readonly enrolled: ReadonlyMap<number, CachedVoice>;
+  readonly probes: ReadonlyMap<number, CachedVoice>;
+}
+
 async function scoreTrials(
   set: TrialSet,
-  templates: readonly (Template | null)[],
-  probes: ReadonlyMap<number, CachedVoice>,
+  { templates, enrolled, probes }: Voices,
   engine: Engine,
   signal: AbortSignal | undefined,
   onProgress: (progress: Progress) => void,
@@ -166,14 +189,14 @@ async function scoreTrials(
         probe,
       );
       scorable.forEach(({ model, same }, i) => {
-        const enrolled = set.models[model]![0]!;
+        const first = set.models[model]!.find((file) => enrolled.has(file))!;
         scored.push({
           ...scores[i]!,
           same,
           model,
           test,
-          names: { enrolled: set.files[enrolled]!, tested: set.files[test]! },
-          enrolledSpeaker: set.speakers[enrolled]!,
+          names: { enrolled: set.files[first]!, tested: set.files[test]! },
+          enrolledSpeaker: set.speakers[first]!,
           testedSpeaker: set.speakers[test]!,
           netSpeechSeconds: probe.netSpeechSeconds,
           snrDb: probe.snrDb,
@@ -192,19 +215,25 @@ function asVoice(cached: CachedVoice | undefined): Voice | null {
   return { embedding: cached.embedding, netSpeechSeconds, snrDb, bandwidthHz };
 }
 
+export interface HeardVoice extends CachedVoice {
+  /** SHA-256 (hex) of the file. */
+  readonly digest: string;
+}
+
 export async function voiceOfFile(
   path: string,
   condition: Condition,
   { engine, decode, cache }: EvaluationParts,
   signal: AbortSignal | undefined,
-): Promise<CachedVoice | { reason: string }> {
+): Promise<HeardVoice | { reason: string }> {
   let bytes: Uint8Array;
   try {
     bytes = await readFile(path);
   } catch (error) {
     return { reason: (error as NodeJS.ErrnoException).code === "ENOENT" ? "no such file" : String(error) };
   }
-  const key = [createHash("sha256").update(bytes).digest("hex"), engine.model.revision, condition.name].join(" ");
+  const digest = createHash("sha256").update(bytes).digest("hex");
+  const key = [digest, engine.model.revision, condition.name].join(" ");
   let voice = cache.get(key);
   if (voice === undefined) {
     let pcm: Pcm;
@@ -220,7 +249,7 @@ export async function voiceOfFile(
   }
   if (voice.embedding === null)
     return { reason: `too little speech (${voice.measures.netSpeechSeconds.toFixed(2)} s)` };
-  return voice;
+  return { ...voice, digest };
 }
 
 /** All samples of a recording, channels mixed. */

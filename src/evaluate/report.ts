@@ -45,7 +45,7 @@ function section(evaluation: Evaluation): string {
   const { summary } = evaluation;
   const heading = `<h2>${escapeHtml(evaluation.condition)}</h2>
 <p class="note">Model ${escapeHtml(evaluation.modelRevision.slice(0, 16))}, calibration ${escapeHtml(evaluation.calibrationRevision.slice(0, 16))}, ${evaluation.recordings} recordings.${evaluation.note ? ` ${escapeHtml(evaluation.note)}.` : ""}</p>`;
-  const failures = failureList(evaluation);
+  const failures = copyList(evaluation) + failureList(evaluation);
   if (summary === null)
     return `${heading}<p>No figures: the scored trials must include the same speaker and different speakers.</p>${failures}`;
   const figures = figuresOf(summary).map(([name, value]) => `<tr><td>${name}</td>${cell(String(value), false)}</tr>`);
@@ -72,6 +72,15 @@ function cell(text: string, isFile: boolean): string {
   if (isFile) return `<td class="path">${escapeHtml(text)}</td>`;
   const parts = text.split(/ (?=\()/).map((part) => `<span class="whole">${escapeHtml(part)}</span>`);
   return `<td>${parts.join(" ")}</td>`;
+}
+
+function copyList({ copies }: Evaluation): string {
+  if (copies.length === 0) return "";
+  const listed = copies.slice(0, 50).map(({ file, of }) => `<li>${escapeHtml(file)}: ${escapeHtml(of)}</li>`);
+  if (copies.length > listed.length) listed.push(`<li>and ${copies.length - listed.length} more</li>`);
+  return `<h3>Copies of other recordings</h3>
+<p>Remove them: a recording that is compared with its own copy shows nothing.</p>
+<ul>${listed.join("")}</ul>`;
 }
 
 function failureList({ unusable, failedModels, unscoredTrials }: Evaluation): string {

@@ -34,7 +34,7 @@ export interface ScoredTrial extends Expectation {
   readonly testedSpeaker: number;
   readonly netSpeechSeconds: number;
   readonly snrDb: number | null;
-  /** The first enrolled recording, and the tested one. */
+  /** The first recording that could be enrolled, and the tested one. */
   readonly names?: { readonly enrolled: string; readonly tested: string };
 }
 

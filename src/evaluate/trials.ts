@@ -92,13 +92,15 @@ export function parseTrialList(text: string, root: string): TrialSet {
       if (path === "") throw new TrialSetError(`${at}: the name of an enrollment file is empty`);
       return numbers.number(absolute(path));
     });
+    const tested = numbers.number(absolute(test));
+    if (enrolled.includes(tested)) throw new TrialSetError(`${at}: ${test} is both enrolled and tested`);
     const key = enrolled.join(",");
     let model = modelNumbers.get(key);
     if (model === undefined) {
       model = models.push(enrolled) - 1;
       modelNumbers.set(key, model);
     }
-    trials.push({ model, test: numbers.number(absolute(test)), same });
+    trials.push({ model, test: tested, same });
   });
   if (trials.length === 0) throw new TrialSetError("the list has no trials");
   return { files: numbers.files, models, trials, speakers: speakersOf(numbers.files, root, models, trials) };

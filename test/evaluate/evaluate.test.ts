@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readRecording } from "../../src/audio/index.js";
+import { fitCalibration } from "../../src/evaluate/calibrate.js";
 import { evaluate } from "../../src/evaluate/evaluate.js";
 import { readTrialSet } from "../../src/evaluate/trials.js";
 import { VoiceCache } from "../../src/evaluate/voice-cache.js";
@@ -51,6 +52,35 @@ describe("an evaluation", () => {
     expect(evaluation.unscoredTrials).toBe(2 * 9);
     expect(evaluation.byNetSpeech.reduce((sum, { trials }) => sum + trials, 0)).toBe(270);
     expect(summary!.promisedPoints[0]!.falseMatchRate).toBe(0);
+  });
+
+  it("names the first recording that was enrolled, and recordings that are copies of others", async () => {
+    const copies = join(folder, "copies");
+    const put = async (path: string, bytes: Uint8Array | string) => {
+      await mkdir(join(copies, path, ".."), { recursive: true });
+      await writeFile(join(copies, path), bytes);
+    };
+    const ada = wav(take(100, 3), rateHz);
+    await put("ada/1/0.wav", "no audio");
+    await put("ada/1/1.wav", ada);
+    await put("ada/1/2.wav", wav(take(100, 3.2), rateHz));
+    await put("ada/2/1.wav", ada);
+    await put("bob/1/1.wav", wav(take(200, 3), rateHz));
+    await put("bob/2/1.wav", wav(take(200, 3.4), rateHz));
+    await put("carl/1/1.wav", wav(take(300, 3), rateHz));
+    await put("carl/2/1.wav", ada);
+    const evaluation = await evaluate(await readTrialSet(copies), parts(VoiceCache.inMemory()), { resamples: 0 });
+    const relative = (path: string) => path.slice(copies.length + 1);
+    expect(evaluation.copies.map(({ file, of }) => [relative(file), relative(of)])).toEqual([
+      ["ada/2/1.wav", "ada/1/1.wav"],
+      ["carl/2/1.wav", "ada/1/1.wav"],
+    ]);
+    expect(() => fitCalibration(evaluation.trials, evaluation.copies)).toThrow(
+      /ada.2.1\.wav and \S+ada.1.1\.wav are the same recording, and 1 more are copies/,
+    );
+    const enrolled = new Set(evaluation.trials.map(({ names }) => relative(names!.enrolled)));
+    expect(enrolled).not.toContain("ada/1/0.wav");
+    expect(enrolled).toContain("ada/1/1.wav");
   });
 
   it("continues after an interruption from its cache", async () => {

@@ -19,6 +19,7 @@ function evaluationOf(trials: ScoredTrial[]): Evaluation {
     bySnr: summarizeBy(trials, SNR_BANDS, (trial) => trial.snrDb, { resamples: 20 }),
     openSet: openSet(callersOf(trials), (rate) => -Math.log(rate), { sizes: [1, 3], calls: 200 }),
     unusable: [{ file: "a&b.wav", reason: "too little speech (0.20 s)" }],
+    copies: [{ file: "c<1>.wav", of: "d.wav" }],
     failedModels: 0,
     unscoredTrials: 3,
   };
@@ -57,6 +58,7 @@ describe("the report", () => {
     expect(document.querySelector("h1")!.textContent).toBe("DEV <set>");
     expect(document.querySelector("table")!.textContent).toContain("Equal error rate");
     expect(html).toContain("a&#38;b.wav");
+    expect(html).toContain("<li>c&#60;1&#62;.wav: d.wav</li>");
     for (const words of [
       "A target of 1 %",
       "Lists",

@@ -78,6 +78,7 @@ describe("a list of trials", () => {
     ["constructor a.wav b.wav", /line 1: label must be one of .*, got "constructor"/],
     ["__proto__ a.wav b.wav", /line 1: label must be one of .*, got "__proto__"/],
     ["1 my call.wav b.wav", /line 1: .*4 words.* tabs/],
+    ["1 a.wav,b.wav ./b.wav", /line 1: \.\/b\.wav is both enrolled and tested/],
     ["1 a.wav,,b.wav c.wav", /name of an enrollment file is empty/],
     ["", /no trial/],
   ])("refuses %j with line and reason", (text, message) => {
