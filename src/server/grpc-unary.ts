@@ -99,7 +99,7 @@ export function createUnaryGrpc(parts: {
 
 const FINE = { "grpc-status": "0" };
 
-function trailersOf(error: StatusError): Record<string, string> {
+export function trailersOf(error: StatusError): Record<string, string> {
   const trailers = new Headers();
   setTrailerStatus(trailers, connectErrorOf(error));
   plainMessage(trailers);

@@ -26,20 +26,20 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
-import { StatusError } from "../contract/index.js";
+import { StatusCode, StatusError } from "../contract/index.js";
 import { METHODS } from "../contract/operations.js";
 import { connectErrorOf } from "./connect-error.js";
 import { asStatusError, type Call, type Dispatcher, endedWith, stackOf } from "./dispatch.js";
 import { plainMessage } from "./grpc-message.js";
 import { addHealth, addReflection, type HealthParts } from "./grpc-standard.js";
-import { createUnaryGrpc } from "./grpc-unary.js";
+import { createUnaryGrpc, trailersOf } from "./grpc-unary.js";
 import type { Caller } from "./guard.js";
 import { requestIdOf } from "./http/transcoder.js";
 import type { NodeHandler } from "./listen.js";
 import type { Log } from "./log.js";
 import { boundBinary, boundJson } from "./message-values.js";
 import type { Protocol } from "./metrics.js";
-import { badRequest } from "./refusal.js";
+import { badRequest, Refusal } from "./refusal.js";
 
 const address = createContextKey("", { description: "network address of the caller" });
 const admission = createContextKey<Promise<Caller> | null>(null, { description: "the guard's answer" });
@@ -48,6 +48,9 @@ const COMPRESSIONS = [compressionGzip, compressionBrotli];
 
 /** The framework's own answers are small JSON objects; anything larger is not one of its errors. */
 const LONGEST_ERROR = 1 << 20;
+
+/** Longer paths are cut in messages. */
+const LONGEST_PATH = 200;
 
 /** A live call may last hours. A timer with a longer delay would fire at once. */
 const LONGEST_DEADLINE_MS = 2 ** 31 - 1;
@@ -80,7 +83,7 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
     }
     const path = (request.url ?? "").split("?", 1)[0]!;
     const isGrpc = (request.headers["content-type"] ?? "").startsWith("application/grpc");
-    const handle = (isGrpc ? grpc : connect).get(path);
+    const handle = isGrpc ? (grpc.get(path) ?? unknownMethod) : connect.get(path);
     if (!handle) {
       fallback(request, response);
       return;
@@ -97,6 +100,18 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
 }
 
 type Handle = (...request: Parameters<UniversalHandler>) => ReturnType<UniversalHandler>;
+
+/** A client of gRPC-Web reads the status of an answer without messages from its headers. */
+const unknownMethod: Handle = async ({ url, header }) => {
+  const path = new URL(url).pathname.slice(0, LONGEST_PATH);
+  const refused = new Refusal(StatusCode.NOT_IMPLEMENTED, `there is no method ${path}`);
+  refused.status.requestId = requestIdOf(header.get("x-request-id"));
+  const type = header.get("content-type") ?? "";
+  const status = new Headers({ ...trailersOf(refused) });
+  return type.startsWith("application/grpc-web")
+    ? { status: 200, header: new Headers([["content-type", type], ...status]) }
+    : { status: 200, header: new Headers({ "content-type": type }), body: createAsyncIterable([]), trailer: status };
+};
 
 /**
  * In gRPC a single message looks like a stream of one, so every method is registered as a stream. Its message is then

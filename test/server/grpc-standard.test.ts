@@ -39,6 +39,24 @@ it("health answers for the server and each service, and reports an unknown servi
   health.close();
 });
 
+it("an unknown method is NOT_IMPLEMENTED, with the contract's status", async () => {
+  const client = new grpc.Client(host, grpc.credentials.createInsecure());
+  const same = (bytes: Buffer) => bytes;
+  const error = await new Promise<grpc.ServiceError | null>((resolve) => {
+    client.makeUnaryRequest("/vendor.biosec.v1.VoiceprintsProcessor/Guess", same, same, Buffer.alloc(0), resolve);
+  });
+  client.close();
+  expect(error).toMatchObject({
+    code: grpc.status.UNIMPLEMENTED,
+    details: "there is no method /vendor.biosec.v1.VoiceprintsProcessor/Guess",
+  });
+  expect(String(error!.metadata.get("grpc-status-details-bin")[0])).toContain("vendor.rpc.Status");
+  const headers = { "content-type": "application/grpc-web+proto" };
+  const web = await fetch(`http://${host}/vendor.nothing/Guess`, { method: "POST", headers, body: new Uint8Array(5) });
+  expect(web.headers.get("grpc-status")).toBe(String(grpc.status.UNIMPLEMENTED));
+  expect(web.headers.get("grpc-message")).toBe("there is no method /vendor.nothing/Guess");
+});
+
 it("a watcher is told of the shutdown and does not delay it", async () => {
   const other = rehearse();
   await other.service.listen();
