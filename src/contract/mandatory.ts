@@ -23,6 +23,8 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it rejects control characters
 const scopeName = /^[^\u0000-\u001f\u007f]{1,128}$/;
 
+export const isUuid = (text: string): boolean => uuid.test(text);
+
 /** More would make the response many times longer than the request. */
 const MOST_VIOLATIONS = 20;
 /** Maximum number of ids in one list: far more than the recommended 100, but few enough for one lookup. */

@@ -1,5 +1,6 @@
 /** Lists the contents of a scope page by page. The page token is the last id of the previous page. */
 import { OwnerType } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { isUuid } from "../contract/mandatory.js";
 import type { Id, Profile } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { Dependencies, GroupImplementation, Implementation } from "./dependencies.js";
@@ -16,13 +17,21 @@ function pageSizeOf({ pageSize }: { readonly pageSize: number }): number {
   throw invalid("page_size", "out_of_range", `page_size must be 1 to ${LONGEST_PAGE}, got ${pageSize}`);
 }
 
+/** `null` for the first page. Any other text would be read as a place in the list, and give an empty or incomplete one. */
+function placeOf({ pageToken }: { readonly pageToken: string }): Id | null {
+  if (pageToken === "" || isUuid(pageToken)) return pageToken || null;
+  const got = JSON.stringify(pageToken.slice(0, 40));
+  throw invalid("page_token", "malformed", `page_token must be a next_page_token of this list, got ${got}`);
+}
+
 const nextToken = <T extends { readonly id: string }>(page: readonly T[], size: number): string =>
   page.length < size ? "" : page.at(-1)!.id;
 
 export const listGroups: GroupImplementation<"listGroups"> = async (deps, kind, request) => {
   const size = pageSizeOf(request);
+  const after = placeOf(request);
   const scopeId = await checkOptionalContext(deps, request.context);
-  const page = await deps.store.groups.sizes(scopeId, kind, request.pageToken || null, size);
+  const page = await deps.store.groups.sizes(scopeId, kind, after, size);
   return {
     groups: page.map(({ id, tag, profiles, owners }) => ({
       gkGroupId: uniqueId(id),
@@ -36,6 +45,7 @@ export const listGroups: GroupImplementation<"listGroups"> = async (deps, kind, 
 
 export const listVoiceprintProfiles: Implementation<"listVoiceprintProfiles"> = async (deps, request) => {
   const size = pageSizeOf(request);
+  const after = placeOf(request);
   if (OwnerType[request.ownerType] === undefined)
     throw invalid("owner_type", "unknown", `owner_type must be PERSON (1) or FRAUDSTER (2), got ${request.ownerType}`);
   const scopeId = await checkOptionalContext(deps, request.context);
@@ -43,9 +53,9 @@ export const listVoiceprintProfiles: Implementation<"listVoiceprintProfiles"> = 
     request.ownerType === OwnerType.UNSPECIFIED || ownerType(owner.kind) === request.ownerType;
   const page =
     request.ownerId === ""
-      ? await deps.store.profiles.list(scopeId, request.pageToken || null, size)
+      ? await deps.store.profiles.list(scopeId, after, size)
       : (await profilesOfOwner(deps, scopeId, request.ownerId))
-          .filter(({ id }) => id > request.pageToken)
+          .filter(({ id }) => after === null || id > after)
           .slice(0, size);
   return {
     profiles: page.filter(wanted).map((profile) => ({

@@ -43,6 +43,13 @@ test("a profile whose template is of another model is listed as not trained", as
   expect(await status()).toBe(VoiceprintProfileStatus.NOT_TRAINED);
 });
 
+test("a page token that is none is refused", async () => {
+  const { processor, context } = world;
+  const refused = { code: "INVALID_REQUEST", fields: ["page_token malformed"] };
+  expect(await refusal(processor.listVoiceprintProfiles({ context, pageToken: "2" }))).toMatchObject(refused);
+  expect(await refusal(processor.listGroups({ context, pageToken: "two" }))).toMatchObject(refused);
+});
+
 test("an unknown kind of owner is refused", async () => {
   const { processor, context } = world;
   expect(await refusal(processor.listVoiceprintProfiles({ context, ownerType: 9 as OwnerType }))).toMatchObject({
