@@ -518,17 +518,21 @@ function conclude(): void {
     measure();
     return;
   }
-  if (s.gathered > 0) pushBlock(s.gathered);
+  // There is room for the audio of one block, which must be processed before the next.
+  if (s.gathered > 0) {
+    pushBlock(s.gathered);
+    pump(true);
+  }
   // Zeros after the last sample, for the second half of the filter.
   const block = state + BLOCK_AT;
   memory.fill(block, 0, BLOCK * 4);
-  for (let wait = resamplerWait(state + RESAMPLER); wait > 0; wait -= BLOCK) {
+  for (let wait = resamplerWait(state + RESAMPLER); wait > 0 && !(s.status & LIMIT_REACHED); wait -= BLOCK) {
     const zeros = min(wait, BLOCK);
     resample(block, zeros);
     pump(true);
   }
   pump(true);
-  const frames = s.audio < FRAME ? 0 : (s.audio - FRAME) / HOP + 1;
+  const frames = s.audio < FRAME || s.status & LIMIT_REACHED ? 0 : (s.audio - FRAME) / HOP + 1;
   if (frames > 0) {
     memory.fill(state + AUDIO_AT + <usize>s.audio * 4, 0, <usize>max(0, BATCH_SAMPLES - s.audio) * 4);
     features(frames);

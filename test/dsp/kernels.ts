@@ -12,7 +12,7 @@ import {
 /** `streamStart` with defaults for rows and threshold. */
 export type Kernels = Omit<KernelExports, "streamStart"> & {
   readonly memory: WebAssembly.Memory;
-  streamStart(rateHz: number, windowFrames: number, limitFrames: number, rows?: number): number;
+  streamStart(rateHz: number, windowFrames: number, limitFrames: number, rows?: number, lowered?: number): number;
 };
 
 const wasm = new WebAssembly.Module(readFileSync(new URL("../../dist/engine/vivavoce.wasm", import.meta.url)));
@@ -86,6 +86,8 @@ export interface Listening {
   readonly detail?: boolean;
   /** Windows of log-mel with a Hamming window. */
   readonly hamming?: boolean;
+  /** By how much the voice-activity threshold is lowered. */
+  readonly lowered?: number;
 }
 
 export function measured(kernels: Kernels): Measured {
@@ -145,9 +147,9 @@ export function push(
 
 /** A whole recording through a stream. */
 export function listen(kernels: Kernels, x: Float32Array, rateHz: number, options: Listening = {}): Heard {
-  const { windowFrames = 0, limitFrames = 0, chunks = [4096], detail = false, hamming = false } = options;
+  const { windowFrames = 0, limitFrames = 0, chunks = [4096], detail = false, hamming = false, lowered } = options;
   const rows = detail ? DETAIL_ROWS : hamming ? HAMMING_ROWS : MEL_ROWS;
-  const refusal = kernels.streamStart(rateHz, windowFrames, limitFrames, rows);
+  const refusal = kernels.streamStart(rateHz, windowFrames, limitFrames, rows, lowered);
   if (refusal !== 0) throw new RangeError(`refused with ${refusal}`);
   const windows: Window[] = [];
   const marks: number[] = [];

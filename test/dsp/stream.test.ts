@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BAD_RATE, BAD_WINDOW } from "../../src/engine/gen/kernel-exports.js";
 import { mix, noise, speak } from "../voice.js";
-import { floats, instantiate, type Kernels, listen, measured, push, type Window, windowOf } from "./kernels.js";
+import { floats, instantiate, type Kernels, listen, measured, push, resample, type Window, windowOf } from "./kernels.js";
 
 const kernels = instantiate();
 kernels.seal();
@@ -34,6 +34,27 @@ describe("a stream", () => {
       ),
       { numRuns: 25 },
     );
+  });
+
+  it("of any rate gives the same as its samples at 16 kHz, wherever it ends", () => {
+    // With half the band of a telephone, little is recognized as speech.
+    const options = { lowered: 50 };
+    for (const rateHz of [4_000, 4_411, 8_000, 11_025, 44_100, 192_000]) {
+      const said = speak({ speaker: 3, seconds: 1, rateHz, leadSeconds: 0 });
+      // Ends after each number of whole blocks that can leave a different rest of audio, and within a block.
+      for (const cut of [0, 1, 2, 30, 257, 513, 769, 1025].map((more) => (said.length % 256) + more)) {
+        const x = said.subarray(0, said.length - cut);
+        const { measured, windows, marks } = listen(kernels, x, rateHz, options);
+        const resampled = listen(kernels, resample(kernels, x, rateHz), 16_000, options);
+        const { netSpeechSeconds, snrDb, wadaDb, bandwidthHz, speechLevelDb, frames } = resampled.measured;
+        expect(netSpeechSeconds).toBeGreaterThan(0.5);
+        expect(measured, `${rateHz} Hz, ${x.length} samples`).toMatchObject({
+          ...{ netSpeechSeconds, snrDb, wadaDb, bandwidthHz, speechLevelDb, frames },
+        });
+        expect(marks).toEqual(resampled.marks);
+        expect(windows).toEqual(resampled.windows);
+      }
+    }
   });
 
   it("collects speech into windows of the requested length, and the rest at the end", () => {
