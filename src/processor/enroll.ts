@@ -1,41 +1,55 @@
+import type { UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { EnrollReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { ProcessedAudio, Profile } from "../store/port.js";
 import { type AudioModel, enrollReason, enrollStatus } from "../voiceprint/enrollment.js";
 import { audioModel, limitedTo } from "./audio-model.js";
 import { untilUncontended } from "./contention.js";
-import { openContext } from "./context.js";
-import type { Dependencies, Implementation } from "./dependencies.js";
+import { type OpenContext, openContext } from "./context.js";
+import type { Dependencies, Implementation, OperationOptions } from "./dependencies.js";
 import { invalid, notInScope } from "./failures.js";
 import { audioDetails, describedAudio, profileDetails } from "./messages.js";
 import { findProfileToChange } from "./profiles.js";
 
 /** Adds processed audio to the profile's enrollment segments. */
 export const enroll: Implementation<"enroll"> = async (deps, request, options) => {
-  const { scopeId, set, engine } = await openContext(deps, request.context);
+  const context = await openContext(deps, request.context);
+  const { scopeId } = context;
+  const id = request.gkProcessedAudioId!.value;
+  const processed = await deps.store.processed.get(scopeId, id);
+  if (processed?.source !== "process-audio") {
+    // An unknown or withdrawn profile is reported first.
+    await findProfileToChange(deps, scopeId, request.gkVoiceprintProfileId);
+    if (!processed) throw notInScope("gk_processed_audio_id", "processed audio", id);
+    throw invalid(
+      "gk_processed_audio_id",
+      "not_from_process_audio",
+      "only audio from ProcessAudio can be enrolled; process this recording with ProcessAudio first",
+    );
+  }
+  return { result: await enrollAudio(deps, context, request.gkVoiceprintProfileId, processed, options) };
+};
+
+/** Enrolls audio, stored or not. */
+export async function enrollAudio(
+  deps: Dependencies,
+  { scopeId, set, engine }: OpenContext,
+  profileId: UniqueId | undefined,
+  given: ProcessedAudio,
+  options: OperationOptions,
+) {
   const { profiles } = deps.store;
   const { revision } = engine.model;
-  const given = await deps.store.processed.get(scopeId, request.gkProcessedAudioId!.value);
-  const processed = given && limitedTo(given, set.maxNetAudioForEnroll);
-  const candidate = processed && audioModel(processed);
+  const processed = limitedTo(given, set.maxNetAudioForEnroll);
+  const candidate = audioModel(processed);
   return untilUncontended(options.signal, async () => {
-    const profile = await findProfileToChange(deps, scopeId, request.gkVoiceprintProfileId);
-    if (!processed || !candidate)
-      throw notInScope("gk_processed_audio_id", "processed audio", request.gkProcessedAudioId!.value);
-    if (processed.source !== "process-audio")
-      throw invalid(
-        "gk_processed_audio_id",
-        "not_from_process_audio",
-        "only audio from ProcessAudio can be enrolled; process this recording with ProcessAudio first",
-      );
+    const profile = await findProfileToChange(deps, scopeId, profileId);
     const segments = (await profiles.segments(scopeId, profile.id)).map((segment) => audioModel(segment.processed));
     const answer = (reason: EnrollReason, after: readonly AudioModel[]) => ({
-      result: {
-        enrollStatus: enrollStatus(after, revision, set),
-        voiceprintDetails: profileDetails(profile),
-        enrolled: reason === EnrollReason.ENROLL_OK,
-        reason,
-        audioDetails: audioDetails(describedAudio(given!)),
-      },
+      enrollStatus: enrollStatus(after, revision, set),
+      voiceprintDetails: profileDetails(profile),
+      enrolled: reason === EnrollReason.ENROLL_OK,
+      reason,
+      audioDetails: audioDetails(describedAudio(given)),
     });
     const reason = enrollReason(candidate, segments, profile.printType, revision, set);
     if (reason !== EnrollReason.ENROLL_OK) return answer(reason, segments);
@@ -52,7 +66,7 @@ export const enroll: Implementation<"enroll"> = async (deps, request, options) =
         return undefined;
     }
   });
-};
+}
 
 const segmentOf = (deps: Dependencies, profile: Profile, processed: ProcessedAudio) => ({
   profileId: profile.id,

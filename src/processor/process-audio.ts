@@ -68,15 +68,16 @@ async function processedMedia(
   return whole ? { media: whole, channel: media.partOfChannel ?? null } : { media, channel };
 }
 
-/** `id` is `null` for audio that is not stored. */
+/** `id` is `null` for an audio model, `mediaSegmentId` for audio, that is not stored. */
 export const processingResult = (
   processed: ProcessedAudio,
   id: Id | null = processed.id,
+  mediaSegmentId: Id | null = processed.mediaSegmentId,
 ): MessageInitShape<typeof AudioProcessingResultSchema> => ({
-  gkMediaSegmentId: uniqueId(processed.mediaSegmentId),
+  gkMediaSegmentId: idIfAny(mediaSegmentId),
   gkProcessedAudioId: idIfAny(id),
   validity: processed.validity,
-  audioDetails: audioDetails({ ...describedAudio(processed), processedAudioId: id }),
+  audioDetails: audioDetails({ ...describedAudio(processed), mediaSegmentId, processedAudioId: id }),
   voiceClassScore: ifKnown(processed.voiceClass),
   gkCalibrationModelRevisionId: uniqueId(processed.revision),
 });

@@ -150,10 +150,10 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     },
 
     media: {
-      async add(segment) {
-        const { sessions, media } = scope(segment.scopeId);
+      async add(segment, enrolledIn) {
+        const { sessions, media, profiles } = scope(segment.scopeId);
         assertParent(sessions, "session", segment.sessionId);
-        insert(media, segment);
+        if (enrolledIn === undefined || profiles.has(enrolledIn)) insert(media, segment);
       },
       get: async (scopeId, id) => read(scope(scopeId).media, id),
       async ofSession(scopeId, sessionId) {
@@ -164,10 +164,10 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     },
 
     processed: {
-      async add(processed) {
-        const { sessions, processed: all } = scope(processed.scopeId);
+      async add(processed, enrolledIn) {
+        const { sessions, processed: all, profiles } = scope(processed.scopeId);
         assertParent(sessions, "session", processed.sessionId);
-        insert(all, processed);
+        if (enrolledIn === undefined || profiles.has(enrolledIn)) insert(all, processed);
       },
       get: async (scopeId, id) => read(scope(scopeId).processed, id),
       async ofSession(scopeId, sessionId) {

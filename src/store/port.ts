@@ -238,7 +238,8 @@ export interface Store {
     recentChecks(scopeId: Id, limit: number): Promise<Check[]>;
   };
   readonly media: {
-    add(segment: MediaSegment): Promise<void>;
+    /** If it was enrolled already, with the id of its profile: nothing is written if that was erased meanwhile. */
+    add(segment: MediaSegment, enrolledIn?: Id): Promise<void>;
     get(scopeId: Id, id: Id): Promise<MediaSegment | null>;
     /** The recordings of a session, without the audio itself; ordered by id. */
     ofSession(scopeId: Id, sessionId: Id): Promise<Omit<MediaSegment, "audio">[]>;
@@ -249,7 +250,8 @@ export interface Store {
     expire(scopeId: Id | null, stoppedBefore: number, abandonedBefore?: number): Promise<number>;
   };
   readonly processed: {
-    add(processed: ProcessedAudio): Promise<void>;
+    /** `enrolledIn` as in `media.add`. */
+    add(processed: ProcessedAudio, enrolledIn?: Id): Promise<void>;
     get(scopeId: Id, id: Id): Promise<ProcessedAudio | null>;
     /** The audio models of a session, without the sealed data; ordered by id. */
     ofSession(scopeId: Id, sessionId: Id): Promise<PlainProcessed[]>;

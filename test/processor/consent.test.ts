@@ -1,7 +1,7 @@
 /** After consent is withdrawn, no operation compares or changes the print until it is given again. */
 import { beforeEach, expect, test, vi } from "vitest";
 import { ConsentState, Decision, DecisionReason, VoiceprintProfileStatus } from "../../src/contract/index.js";
-import { rateHz, take } from "./fixture-engine.js";
+import { joined, rateHz, silence, take } from "./fixture-engine.js";
 import { list, openWorld, pcm16, refusal, type World } from "./world.js";
 
 let world: World;
@@ -133,6 +133,40 @@ test("nothing is stored of a live call that enrolls: consent was withdrawn befor
   const erased = called(bob, () => processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: bob }));
   expect(await refusal(erased)).toMatchObject({ code: "NOT_FOUND" });
   for (const add of kept) expect(add).not.toHaveBeenCalled();
+});
+
+test.each([
+  ["media", "add"],
+  ["processed", "add"],
+  ["profiles", "addSegment"],
+] as const)("nothing is stored of a live call that enrolls a person who is erased at %s.%s", async (part, method) => {
+  const { processor, store } = world;
+  const context = await world.open();
+  const gkVoiceprintProfileId = await world.person("dora");
+  const original = (store[part] as Record<string, (...given: never[]) => Promise<unknown>>)[method]!;
+  vi.spyOn(store[part] as Record<string, typeof original>, method).mockImplementationOnce(async (...given) => {
+    await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId });
+    return original(...given);
+  });
+  const enrollment = await processor.openLiveEnrollment({ context, gkVoiceprintProfileId, rateHz });
+  const called = async () => {
+    await enrollment.push(take(1, 20));
+    return enrollment.finish();
+  };
+  expect(await refusal(called())).toMatchObject({ code: "NOT_FOUND" });
+  expect(await store.media.ofSession("bank", context.gkSessionId.value)).toEqual([]);
+  expect(await store.processed.ofSession("bank", context.gkSessionId.value)).toEqual([]);
+});
+
+test("of a live call that enrolls, only what was enrolled is stored", async () => {
+  const { processor, store } = world;
+  const context = await world.open();
+  const profile = await world.person("emil");
+  const enrollment = await processor.openLiveEnrollment({ context, gkVoiceprintProfileId: profile, rateHz });
+  await enrollment.push(joined(take(1, 0.5), silence(1)));
+  expect(await enrollment.finish()).toMatchObject({ value: { enrolledSegments: 0 } });
+  expect(await store.media.ofSession("bank", context.gkSessionId.value)).toEqual([]);
+  expect(await store.processed.ofSession("bank", context.gkSessionId.value)).toEqual([]);
 });
 
 test("applies only to persons, and must be GIVEN or WITHDRAWN", async () => {

@@ -673,6 +673,36 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.profiles.get(scope, bob.profile.id)).toEqual(bob.profile);
       });
 
+      test("while its recordings are stored leaves none of them", async () => {
+        const scope = newScope();
+        for (let round = 0; round < 10; round++) {
+          const { profile, session } = await enrollPerson(store, scope, `person ${round}`, round);
+          const other = await startSession(store, scope);
+          const media = mediaOf(scope, other.id);
+          const heard = processedOf(scope, other.id, 60, { mediaSegmentId: media.id });
+          const { generation } = (await store.profiles.get(scope, profile.id))!;
+          const segment = { profileId: profile.id, processed: heard, addedAt: 1 };
+          expect(await store.profiles.addSegment(scope, profile.id, generation, segment)).toBe("added");
+          const stored = async () => {
+            await store.media.add(media, profile.id);
+            await store.processed.add(heard, profile.id);
+          };
+          if (round === 0) {
+            await stored();
+            expect(await store.media.get(scope, media.id)).toEqual(media);
+            expect(await store.processed.get(scope, heard.id)).toEqual(heard);
+            await store.profiles.erase(scope, profile.id);
+          } else await Promise.all([stored(), store.profiles.erase(scope, profile.id)]);
+          const late = mediaOf(scope, session.id);
+          await store.media.add(late, profile.id);
+          await store.processed.add(processedOf(scope, session.id, 61), profile.id);
+          for (const { id } of [other, session]) {
+            expect(await store.media.ofSession(scope, id)).toEqual([]);
+            expect(await store.processed.ofSession(scope, id)).toEqual([]);
+          }
+        }
+      });
+
       test("during training and enrolling leaves nothing incomplete", async () => {
         const scope = newScope();
         for (let round = 0; round < 5; round++) {

@@ -4,7 +4,6 @@ import type { Context, UniqueId } from "../../contract/gen/vendor/biosec/v1/comm
 import { AudioValidity, TrainStatus } from "../../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { ListenSegmentSchema } from "../../contract/gen/vendor/biosec/v1/live_pb.js";
 import {
-  EnrollRequestSchema,
   EnrollStatus,
   GetEnrollStatusRequestSchema,
   type TrainRequest,
@@ -18,7 +17,7 @@ import { audioValidity } from "../../voiceprint/quality-gate.js";
 import { measuredAudio, newProcessedAudio } from "../audio-model.js";
 import { assertStillRunning, type OpenContext, openContext } from "../context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "../dependencies.js";
-import { enroll } from "../enroll.js";
+import { enrollAudio } from "../enroll.js";
 import { asStatusError, invalid } from "../failures.js";
 import { getEnrollStatus } from "../get-enroll-status.js";
 import { pcm16, processingResult } from "../process-audio.js";
@@ -161,9 +160,10 @@ export class LiveEnrollment implements LiveTask {
   async #enroll(analysis: VoiceAnalysis, audio: Uint8Array): Promise<MessageInitShape<typeof ListenSegmentSchema>> {
     const { deps, context } = this;
     const { scopeId, session, set } = context;
+    const { profileId } = this.request;
     await assertStillRunning(deps, session);
     // Nothing is stored of a person who was erased or withdrew consent during the call.
-    await findProfileToChange(deps, scopeId, this.request.profileId);
+    await findProfileToChange(deps, scopeId, profileId);
     const media: MediaSegment = {
       id: deps.ids.next(),
       scopeId,
@@ -177,20 +177,23 @@ export class LiveEnrollment implements LiveTask {
     };
     const validity = audioValidity(measuredAudio(analysis), "enroll", set);
     const processed = newProcessedAudio(deps, media, session.id, null, set, "process-audio", validity, analysis);
-    await deps.store.media.add(media);
-    await deps.store.processed.add(processed);
+    const enrollment =
+      validity === AudioValidity.AUDIO_OK ? await enrollAudio(deps, context, profileId, processed, this.options) : null;
+    if (enrollment) this.#status = enrollment.enrollStatus;
+    if (!enrollment?.enrolled) {
+      const processing = processingResult(processed, null, null);
+      return {
+        processing,
+        ...(enrollment && { enrollment: { ...enrollment, audioDetails: processing.audioDetails! } }),
+      };
+    }
+    this.#enrolled++;
+    // Only now: an erasure of the profile finds what it was enrolled from, and nothing is stored after an erasure.
+    await deps.store.media.add(media, profileId.value);
+    await deps.store.processed.add(processed, profileId.value);
     const processing = processingResult(processed);
-    if (validity !== AudioValidity.AUDIO_OK) return { processing };
-    const request = { context: this.request.context, gkVoiceprintProfileId: this.request.profileId };
-    const { result: enrollment } = await enroll(
-      deps,
-      create(EnrollRequestSchema, { ...request, gkProcessedAudioId: { value: processed.id } }),
-      this.options,
-    );
-    if (enrollment?.enrolled) this.#enrolled++;
-    this.#status = enrollment?.enrollStatus ?? this.#status;
-    if (this.#status === EnrollStatus.TRAIN_NOT_POSSIBLE || !enrollment?.enrolled)
-      return { processing, ...(enrollment && { enrollment }) };
+    if (this.#status === EnrollStatus.TRAIN_NOT_POSSIBLE) return { processing, enrollment };
+    const request = { context: this.request.context, gkVoiceprintProfileId: profileId };
     const { result: training } = await train(deps, create(TrainRequestSchema, request), this.options);
     this.#training = training;
     // If segments disagree, adding more of them does not make a better print.

@@ -16,9 +16,9 @@ export const KEY = { media: "mediaKey", processed: "modelKey" } as const;
 export function createMedia(context: IdbContext): Store["media"] {
   const { db, vault } = context;
   return {
-    async add({ audio, ...plain }) {
+    async add({ audio, ...plain }, enrolledIn) {
       const root = plain.partOf ?? plain.id;
-      await add(context, "media", plain, audio, (sealed) => ({ ...plain, root, sealed }));
+      await add(context, "media", plain, audio, (sealed) => ({ ...plain, root, sealed }), listed(enrolledIn));
     },
     async get(scopeId, id) {
       const stored = await db.get("media", [scopeId, id]);
@@ -38,7 +38,7 @@ export function createMedia(context: IdbContext): Store["media"] {
 export function createProcessed(context: IdbContext): Store["processed"] {
   const { db, vault } = context;
   return {
-    add: (processed) => addProcessed(context, processed),
+    add: (processed, enrolledIn) => addProcessed(context, processed, listed(enrolledIn)),
     async get(scopeId, id) {
       const stored = await db.get("processed", [scopeId, id]);
       if (!stored) return null;
@@ -54,14 +54,17 @@ export function createProcessed(context: IdbContext): Store["processed"] {
   };
 }
 
-/** In one write with the check that produced it, if there is one; only the check if a print that it matched was erased meanwhile. */
+const listed = (id: Id | undefined): readonly Id[] => (id === undefined ? [] : [id]);
+
+/** In one write with the check that produced it, if there is one; only the check if one of these profiles was erased meanwhile. */
 export function addProcessed(
   context: IdbContext,
   { voice, voiceClass, ...plain }: ProcessedAudio,
+  profileIds: readonly Id[],
   check?: Check,
 ): Promise<void> {
   const content = encodeVoice({ voice, voiceClass });
-  return add(context, "processed", plain, content, (sealed) => ({ ...plain, sealed }), check);
+  return add(context, "processed", plain, content, (sealed) => ({ ...plain, sealed }), profileIds, check);
 }
 
 export function joinProcessed(plain: PlainProcessed, opened: Uint8Array): ProcessedAudio {
@@ -81,19 +84,27 @@ async function add(
   record: { scopeId: Id; sessionId: Id; id: Id },
   content: Uint8Array,
   stored: (sealed: Uint8Array) => StoredMedia | StoredProcessed,
+  profileIds: readonly Id[],
   check?: Check,
 ): Promise<void> {
   const { db, vault } = context;
   await untilUncontended(`session ${record.sessionId}`, async () => {
     const key = await sessionKey(context, kind, record.scopeId, record.sessionId);
     const sealed = await vault.seal(key, recordingPlace(kind, record), content);
-    const tx = db.transaction(check ? ["sessions", kind, "checks", "profiles"] : ["sessions", kind], "readwrite");
+    const tx = db.transaction(
+      [
+        "sessions",
+        kind,
+        ...(check ? ["checks" as const] : []),
+        ...(profileIds.length > 0 ? ["profiles" as const] : []),
+      ],
+      "readwrite",
+    );
     const session = await tx.objectStore("sessions").get([record.scopeId, record.sessionId]);
     // Only with the session's current key: an erasure or an expiry may have replaced it.
     if (session?.[KEY[kind]] !== key.id) return;
     let isAnyErased = false;
-    for (const id of check?.matchedProfileIds ?? [])
-      isAnyErased ||= !(await tx.objectStore("profiles").getKey([record.scopeId, id]));
+    for (const id of profileIds) isAnyErased ||= !(await tx.objectStore("profiles").getKey([record.scopeId, id]));
     const added: Promise<unknown>[] = [];
     if (!isAnyErased) added.push(tx.objectStore(kind).add(stored(sealed) as StoredMedia & StoredProcessed));
     if (check) added.push(tx.objectStore("checks").add(isAnyErased ? withoutModel(check) : check));

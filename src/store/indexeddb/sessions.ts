@@ -47,7 +47,7 @@ export function createSessions(context: IdbContext): Store["sessions"] {
       return found;
     },
     async addCheck(check, analyzed) {
-      if (analyzed) return addProcessed(context, analyzed, check);
+      if (analyzed) return addProcessed(context, analyzed, check.matchedProfileIds ?? [], check);
       const tx = db.transaction(["sessions", "checks"], "readwrite");
       const known = await tx.objectStore("sessions").getKey([check.scopeId, check.sessionId]);
       if (!known) throw new StoreError("unknown-parent", `session ${check.sessionId} does not exist`);

@@ -29,15 +29,18 @@ const EXPIRED_AT_ONCE = 200;
 
 export function createMedia(context: SqlContext): Store["media"] {
   return {
-    async add(segment) {
+    async add(segment, enrolledIn) {
       const { audio, ...plain } = segment;
       const partOf = textOrNull(segment.partOf);
       await underSessionKey(context, MEDIA, segment, audio, (sealed, keyId) =>
         context.database.query(
-          `INSERT INTO vivavoce.media (scope, id, session, part_of, data, audio)
-           SELECT scope, $2, id, $4, $5, $6 FROM vivavoce.sessions
-           WHERE scope = $1 AND id = $3 AND media_key = $7 FOR SHARE RETURNING 1`,
-          [...recordKey(segment), partOf, JSON.stringify(plain), sealed, keyId],
+          `WITH ${openSession(context, 8, "FROM vivavoce.sessions WHERE scope = $1 AND id = $3 AND media_key = $7 FOR SHARE")},
+             added AS (
+               INSERT INTO vivavoce.media (scope, id, session, part_of, data, audio)
+               SELECT scope, $2, session, $4, $5, $6 FROM open WHERE complete
+             )
+           SELECT 1 FROM open`,
+          [...recordKey(segment), partOf, JSON.stringify(plain), sealed, keyId, listed(enrolledIn)],
         ),
       );
     },
@@ -52,11 +55,11 @@ export function createMedia(context: SqlContext): Store["media"] {
 
 export function createProcessed(context: SqlContext): Store["processed"] {
   return {
-    async add(processed) {
+    async add(processed, enrolledIn) {
       await addAudioModel(context, processed, (session, values) =>
         context.database.query(
-          `${insertAudioModel(`(SELECT scope, id AS session ${session}) open`)} RETURNING 1`,
-          values,
+          `WITH ${openSession(context, 9, session)}, model AS (${insertAudioModel}) SELECT 1 FROM open`,
+          [...values, listed(enrolledIn)],
         ),
       );
     },
@@ -93,9 +96,26 @@ export async function addAudioModel(
   );
 }
 
-export const insertAudioModel = (from: string): string =>
-  `INSERT INTO vivavoce.audio_models (scope, id, session, media, data, voice, part_of)
-   SELECT scope, $2, session, $4, $5, $6, $8 FROM ${from}`;
+/** Reads `openSession`. */
+export const insertAudioModel = `
+  INSERT INTO vivavoce.audio_models (scope, id, session, media, data, voice, part_of)
+  SELECT scope, $2, session, $4, $5, $6, $8 FROM open WHERE complete`;
+
+/**
+ * `prints`: those of the listed profiles that are not erased, and cannot be until this is written. `open`: the session's row, `complete` if that
+ * is all of them. Prints first, then the session: the order in which an erasure locks them. No lock is needed if no other process has the database
+ * open. One lookup for each: for a list, the planner may read all profiles of the scope.
+ */
+export const openSession = (context: SqlContext, profiles: number, session: string): string =>
+  `prints AS (${listedPrints(context, profiles)}),
+   open AS (SELECT scope, id AS session, (SELECT count(*) = cardinality($${profiles}::text[]) FROM prints) AS complete ${session})`;
+
+export const listedPrints = ({ database }: SqlContext, parameter: number): string =>
+  `SELECT p.id FROM unnest($${parameter}::text[]) AS m (id), LATERAL (
+     SELECT id FROM vivavoce.profiles WHERE scope = $1 AND id = m.id LIMIT 1 ${database.exclusive ? "" : "FOR KEY SHARE"}
+   ) p`;
+
+const listed = (profileId: Id | undefined): string[] => (profileId === undefined ? [] : [escapeText(profileId)]);
 
 /** The session's key must not change before the insert is visible. No lock is needed if no other process has the database open. */
 const heldAgainstOthers = ({ database }: SqlContext): string => (database.exclusive ? "" : "FOR SHARE");

@@ -3,7 +3,7 @@ import { StoreError } from "../errors.js";
 import { type Engagement, type Session, type Store, withoutModel } from "../port.js";
 import { inStoreWords, records, type SqlContext } from "./context.js";
 import type { Database } from "./database.js";
-import { addAudioModel, insertAudioModel } from "./recordings.js";
+import { addAudioModel, insertAudioModel, listedPrints, openSession } from "./recordings.js";
 import { escapeText, keyOf, rowKey } from "./text.js";
 
 export function createEngagements({ database }: SqlContext): Store["engagements"] {
@@ -64,14 +64,9 @@ export function createSessions(context: SqlContext): Store["sessions"] {
       const { audioModelId, matchedProfileIds = [] } = check;
       const matches = [escapeText(audioModelId ?? ""), [...new Set(matchedProfileIds)].map(escapeText)];
       if (analyzed) {
-        // Prints first, then the session: the order in which an erasure locks them.
         await addAudioModel(context, analyzed, (session, values) =>
           database.query(
-            `WITH prints AS (${matchedPrints(context, 13)}),
-               open AS (
-                 SELECT scope, id AS session, (SELECT count(*) = cardinality($13::text[]) FROM prints) AS complete ${session}
-               ),
-               model AS (${insertAudioModel("open WHERE complete")} RETURNING scope),
+            `WITH ${openSession(context, 13, session)}, model AS (${insertAudioModel} RETURNING scope),
                matched AS (${insertMatches("model", 12)})
              INSERT INTO vivavoce.checks (scope, id, session, at, data)
              SELECT scope, $9, session, $10, CASE WHEN complete THEN $11 ELSE $14 END FROM open RETURNING 1`,
@@ -84,7 +79,7 @@ export function createSessions(context: SqlContext): Store["sessions"] {
         id,
         database.query(
           `WITH open AS (SELECT scope, id AS session FROM vivavoce.sessions WHERE scope = $1 AND id = $3),
-             prints AS (${matchedPrints(context, 7)}), matched AS (${insertMatches("open", 6)})
+             prints AS (${listedPrints(context, 7)}), matched AS (${insertMatches("open", 6)})
            INSERT INTO vivavoce.checks (scope, id, session, at, data)
            SELECT scope, $2, session, $4, $5 FROM open RETURNING 1`,
           [keyOf(scopeId), key, escapeText(sessionId), at, data, ...matches],
@@ -105,15 +100,6 @@ export function createSessions(context: SqlContext): Store["sessions"] {
       ]),
   };
 }
-
-/**
- * Those that are not erased, and cannot be until the check is written. No lock is needed if no other process has the database open. One lookup
- * for each: for a list, the planner may read all profiles of the scope.
- */
-const matchedPrints = ({ database }: SqlContext, parameter: number): string =>
-  `SELECT p.id FROM unnest($${parameter}::text[]) AS m (id), LATERAL (
-     SELECT id FROM vivavoce.profiles WHERE scope = $1 AND id = m.id LIMIT 1 ${database.exclusive ? "" : "FOR KEY SHARE"}
-   ) p`;
 
 /** `from` provides the scope; the parameter is the audio model. Without one there is nothing to erase with the prints. */
 const insertMatches = (from: string, audioModel: number): string =>
