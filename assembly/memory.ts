@@ -34,9 +34,11 @@ function slotOf(i: i32): VoiceSlot {
 export function reserve(bytes: usize): usize {
   if (sealed) unreachable();
   const slot = top;
-  top = (top + bytes + 63) & ~63;
-  const missing = <i32>((top + 0xffff) >> 16) - memory.size();
-  if (missing > 0 && memory.grow(missing) < 0) unreachable();
+  const end = (<u64>top + <u64>bytes + 63) & ~63;
+  const missing = <i32>((end + 0xffff) >> 16) - memory.size();
+  // A host may go on after this trap, so nothing has changed by then: a gallery that cannot grow is full.
+  if (end > u32.MAX_VALUE || (missing > 0 && memory.grow(missing) < 0)) unreachable();
+  top = <usize>end;
   return slot;
 }
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { WasmGallery } from "../../src/engine/gallery.js";
+import { Kernels } from "../../src/engine/kernels.js";
 import { dimensions, dot, kernelsModule, like, random, voice } from "./vectors.js";
 
 function gallery(precision: "int8" | "f32" = "int8"): WasmGallery {
@@ -98,6 +99,17 @@ test("a print takes at most 300 bytes", () => {
   const prints = 100_000;
   for (let i = 0; i < prints; i++) searched.set(String(i), embedding);
   expect(searched.memoryBytes / prints).toBeLessThan(300);
+});
+
+test("room beyond 4 GiB is refused each time, and a smaller gallery can still grow", () => {
+  const { run } = new Kernels(kernelsModule);
+  run.reserveGallery(dimensions, 1);
+  // Just below 2^32 bytes: with what is reserved already, the end is beyond.
+  const most = 64 * Math.floor(2 ** 32 / (64 * (dimensions + 4)));
+  for (let i = 0; i < 3; i++) expect(() => run.galleryGrow(most)).toThrow();
+  expect(run.galleryCapacity()).toBe(0);
+  run.galleryGrow(64);
+  expect(run.galleryCapacity()).toBe(64);
 });
 
 test("anything but a unit vector of 256 numbers is refused, and so is a closed gallery", () => {
