@@ -63,16 +63,10 @@ async function readable(
   } catch (error) {
     signal?.throwIfAborted();
     // The operating system refused to start the decoder: that says nothing about the audio.
-    if (error instanceof Error && "syscall" in error) throw error;
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (!(error instanceof Error) || "syscall" in error) throw error;
+    const code = "code" in error ? error.code : undefined;
     const field = code === "BAD_RATE" ? "rate" : code === "BAD_CHANNELS" ? "channels" : "chunk";
-    throw invalid(
-      field,
-      "not_audio",
-      error instanceof Error
-        ? error.message
-        : "the bytes are not audio in a supported format; send WAV, or headerless audio with encoding, rate and channels",
-    );
+    throw invalid(field, "not_audio", error.message);
   }
   throw invalid("chunk", "empty", "the recording has no samples");
 }
@@ -91,7 +85,7 @@ async function collect(
     const end = length + chunk.length;
     if (end > deps.limits.mediaBytes) throw tooLarge(deps.limits.mediaBytes);
     // Chunks are joined as they arrive: a separate array for each one-byte chunk would take hundreds of bytes.
-    if (end > audio.length || audio === first) {
+    if (end > audio.length) {
       const roomier = new Uint8Array(Math.max(end, 2 * length, LEAST_ROOM));
       roomier.set(audio.subarray(0, length));
       audio = roomier;

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { VerifyRequestSchema } from "../../src/contract/index.js";
+import { wav } from "../voice.js";
 import { rateHz, take } from "./fixture-engine.js";
 import { type Context, list, openWorld, pcm16, refusal, scopeA, type World } from "./world.js";
 
@@ -410,6 +411,69 @@ describe("AddMediaSegment", () => {
       for (;;) yield { chunk: chunk.slice(0, 400) };
     }
     expect(await refusal(world.processor.addMediaSegment(endless()))).toMatchObject({ code: "TOO_LARGE" });
+  });
+
+  test("accepts exactly the limit, streamed or not; by default it is 256 MiB", async () => {
+    const world = await openWorld({ limits: { mediaBytes: chunk.length } });
+    const request = { context: world.context, encoding: "pcm16", rate: rateHz, channels: 1 };
+    await world.processor.addMediaSegment({ ...request, chunk });
+    const begun = { ...request, chunk: chunk.slice(0, 5) };
+    const before = begun.chunk.slice();
+    async function* stream() {
+      yield begun;
+      yield { chunk: chunk.slice(5, 100) };
+      yield {};
+      yield { chunk: chunk.slice(100) };
+    }
+    const { gkMediaSegmentId } = await world.processor.addMediaSegment(stream());
+    expect((await world.store.media.get("bank", gkMediaSegmentId!.value))!.audio).toEqual(chunk);
+    expect(begun.chunk).toEqual(before);
+    for (const [bytes, code] of [
+      [2 ** 28, "INVALID_REQUEST"],
+      [2 ** 28 + 1, "TOO_LARGE"],
+    ] as const)
+      expect(await refusal(upload({ chunk: new Uint8Array(bytes) }))).toMatchObject({ code });
+  });
+
+  test("stops reading a stream that it refuses", async () => {
+    const world = await openWorld({ limits: { mediaBytes: 1000 } });
+    let isClosed = false;
+    async function* endless() {
+      try {
+        yield { context: world.context, encoding: "pcm16", rate: rateHz, channels: 1 };
+        for (;;) yield { chunk };
+      } finally {
+        isClosed = true;
+      }
+    }
+    expect(await refusal(world.processor.addMediaSegment(endless()))).toMatchObject({ code: "TOO_LARGE" });
+    expect(isClosed).toBe(true);
+  });
+
+  test("rejects a WAV file without samples", async () => {
+    const empty = wav(new Float32Array(0), rateHz);
+    expect(await refusal(upload({ chunk: empty }))).toMatchObject({ code: "INVALID_REQUEST", fields: ["chunk empty"] });
+  });
+
+  test("a decoder that cannot be started is not the fault of the audio; one that a caller ends is cancelled", async () => {
+    const failing = async (error: unknown, signal?: AbortSignal) => {
+      const { processor, context } = await openWorld({ toWav: () => Promise.reject(error) });
+      return refusal(processor.addMediaSegment({ context, chunk }, signal ? { signal } : {}));
+    };
+    const busy = Object.assign(new Error("spawn EAGAIN"), { code: "EAGAIN", syscall: "spawn" });
+    expect(await failing(busy)).toMatchObject({ code: "BUSY" });
+    const missing = Object.assign(new Error("spawn ENOENT"), { code: "ENOENT", syscall: "spawn" });
+    expect(await failing(missing)).toMatchObject({ code: "INTERNAL_ERROR" });
+    expect(await failing(new Error("no MP3"))).toMatchObject({ fields: ["chunk not_audio"] });
+    const leaving = new AbortController();
+    const { processor, context } = await openWorld({
+      toWav: async () => {
+        leaving.abort();
+        throw new Error("the decoder was ended");
+      },
+    });
+    const call = processor.addMediaSegment({ context, chunk }, { signal: leaving.signal });
+    expect(await refusal(call)).toMatchObject({ code: "CANCELLED" });
   });
 
   test("accepts a stream: first the context, then chunks", async () => {

@@ -1,6 +1,7 @@
 /** Two people in one channel: the caller alone is checked, and the result says so. */
 import { describe, expect, test } from "vitest";
 import { AudioValidity, Decision, DecisionReason } from "../../src/contract/index.js";
+import { looksAround } from "../../src/processor/caller-voice.js";
 import { joined, rateHz, take } from "./fixture-engine.js";
 import { list, openWorld, refusal } from "./world.js";
 
@@ -73,6 +74,35 @@ describe("with the agent's print", () => {
       validity: AudioValidity.MULTIPLE_SPEAKERS_DETECTED,
     });
   });
+});
+
+describe("how similar a voice must be to the agent's print", () => {
+  test.each([
+    [-2.2, { decision: Decision.NO_MATCH }, { decision: Decision.NO_MATCH }],
+    [-2.4, { reason: DecisionReason.LOW_RELIABILITY }, { decision: Decision.NO_MATCH }],
+    [0.1, { decision: Decision.NO_MATCH }, { reason: DecisionReason.AUDIO_TOO_SHORT }],
+  ])("a ratio of %f, as one of two voices and alone", async (llr, ofTwo, alone) => {
+    const { world, verify, separated } = await opened();
+    world.engine.behavior.score = (raw) => ({ raw, llr: raw > 0.5 ? llr : -20, reliability: 1 });
+    expect(await verify(call(500), separated)).toMatchObject(ofTwo);
+    expect(await verify(take(agent, 6), separated)).toMatchObject(alone);
+  });
+});
+
+test("there are looks at multiples of each checkpoint, because the caller reaches it later than the channel", () => {
+  expect(looksAround([2, 5])).toEqual([2, 3, 4, 5, 6, 7.5, 8, 10, 15, 20]);
+});
+
+test("audio that was processed as one voice is processed again to separate its voices", async () => {
+  const { world, claimed, separated } = await opened();
+  const { gkProcessedAudioId } = await world.process(call(ada), false);
+  const { result } = await world.processor.verify({
+    context: world.context,
+    audio: { case: "gkProcessedAudioId", value: gkProcessedAudioId! },
+    gkVoiceprintProfileId: claimed,
+    channelSelector: separated,
+  });
+  expect(result!.decision).toBe(Decision.AUTHENTIC);
 });
 
 describe("without it", () => {

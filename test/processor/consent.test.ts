@@ -27,6 +27,7 @@ test("is recorded with its time and reference, and listed", async () => {
   const { consent } = await set(alice, ConsentState.GIVEN, "form 4");
   expect(consent).toMatchObject({ state: ConsentState.GIVEN, reference: "form 4" });
   expect(Number(consent!.time!.seconds)).toBeGreaterThanOrEqual(at);
+  expect(Number(consent!.time!.seconds)).toBeLessThanOrEqual(at + 1);
   const { profiles } = await world.processor.listVoiceprintProfiles({ context: world.context });
   expect(profiles.map((profile) => [profile.ownerId, profile.consent?.state])).toEqual([
     ["person-1", ConsentState.GIVEN],

@@ -36,6 +36,7 @@ describe("ProcessAudio", () => {
       speechLevel: -26,
       mediaNumberOfChannels: 1,
       mediaSamplingRateHz: 8000,
+      processedAudioSamplingRateHz: 16_000,
       numberOfDetectedSpeakers: 1,
     });
     expect(result!.audioDetails!.gkProcessedAudioId!.value).toBe(result!.gkProcessedAudioId!.value);

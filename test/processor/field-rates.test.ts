@@ -82,6 +82,19 @@ describe("comparisons in the field", () => {
     expect((await counts(world, "watchlist")).comparisons).toEqual([4, 4, 4]);
   });
 
+  test("that this version cannot read count as none", async () => {
+    const world = await openWorld();
+    const fraudsters = [await world.trained(13, "fraudster"), await world.trained(15, "fraudster")];
+    const { revision, calibrationRevision } = world.engine.model;
+    await world.store.documents.update("field-rates", `${revision}+${calibrationRevision}`, () => ({
+      watchlist: [{ comparisons: "many" }, {}, null],
+      group: "none",
+    }));
+    await watch(world, 21, 4, fraudsters);
+    expect((await counts(world, "watchlist")).comparisons).toEqual([2, 2, 2]);
+    expect((await counts(world, "group")).comparisons).toEqual([0, 0, 0]);
+  });
+
   test("are written to the store during calls, not only when they are read", async () => {
     const world = await openWorld();
     const fraudsters = [await world.trained(13, "fraudster"), await world.trained(15, "fraudster")];

@@ -156,3 +156,14 @@ test("up to 256 members are all scored, of more the best 64", async () => {
     expect(result!.voiceprintResults).toHaveLength(scored);
   }
 });
+
+test("in the field, rates at which prints outside the best 64 may exceed the threshold are not counted", async () => {
+  const { world, group, analyze } = await opened();
+  const comparisons = async () =>
+    (await world.processor.fieldRates()).filter(({ list }) => list === "group").map((rate) => rate.comparisons);
+  await analyze(7, group);
+  expect(await comparisons()).toEqual([0, 300, 300]);
+  // Without the person who was found.
+  await analyze(107, group);
+  expect(await comparisons()).toEqual([0, 599, 599]);
+});

@@ -208,8 +208,34 @@ describe("retention", () => {
     const world = await openWorld();
     await world.media(take(7, 4));
     expect(await world.processor.expire()).toEqual({ media: 0, models: 0, jobs: 0 });
-    world.clock.at += 25 * 3600_000;
+    world.clock.at += 24 * 3600_000 - 1000;
+    expect(await world.processor.expire()).toEqual({ media: 0, models: 0, jobs: 0 });
+    world.clock.at += 1000;
     expect(await world.processor.expire()).toEqual({ media: 1, models: 0, jobs: 0 });
+  });
+
+  test("of an abandoned session: its day counts before the audio's and the audio models' own time", async () => {
+    const world = await openWorld({ retention: { audioSeconds: 3600, audioModelSeconds: 7200 } });
+    await world.process(take(7, 4));
+    const expired = async (hours: number) => {
+      world.clock.at += hours * 3600_000 - 60_000;
+      const before = await world.processor.expire();
+      world.clock.at += 60_000;
+      return [before, await world.processor.expire()];
+    };
+    const nothing = { media: 0, models: 0, jobs: 0 };
+    expect(await expired(25)).toEqual([nothing, { ...nothing, media: 1 }]);
+    expect(await expired(1)).toEqual([nothing, { ...nothing, models: 1 }]);
+  });
+
+  test("audio models are kept for 30 days unless configured", async () => {
+    const world = await openWorld();
+    await world.process(take(7, 4));
+    await world.processor.stopSession({ context: world.context });
+    world.clock.at += 30 * 86_400_000 - 1000;
+    expect(await world.processor.expire()).toMatchObject({ models: 0 });
+    world.clock.at += 1000;
+    expect(await world.processor.expire()).toMatchObject({ models: 1 });
   });
 });
 
@@ -248,6 +274,11 @@ describe("profiles", () => {
       code: "INVALID_REQUEST",
       fields: [field],
     });
+  });
+
+  test("names may have 256 characters", async () => {
+    const { person } = await openWorld();
+    await person("x".repeat(256), "y".repeat(256));
   });
 
   test("deleting erases the audio models of checks that matched, and keeps the others", async () => {
@@ -618,6 +649,49 @@ describe("the profile-status job", () => {
       .poll(() => processor.getVoiceprintProfilesRetrainingJob({ context, gkJobId: second! }))
       .toMatchObject({ state: State.COMPLETED });
     expect((await processor.startVoiceprintProfilesStatusJob({ context })).gkJobId).toBeDefined();
+    await world.store.close();
+  });
+
+  test("reports its progress from profile to profile, of named ones and of all", async () => {
+    const world = await openWorld();
+    const { processor, context, store } = world;
+    const profiles = [];
+    for (const name of ["a", "b", "c", "d"]) profiles.push(await world.person(name));
+    const progress: number[] = [];
+    const { update } = store.jobs;
+    store.jobs.update = async (scopeId, id, change) => {
+      if (change.progress !== undefined) progress.push(change.progress);
+      return update(scopeId, id, change);
+    };
+    await processor.workOnJobs();
+    // A profile that is named twice is processed once.
+    for (const ids of [list(...profiles, profiles[0]!), undefined]) {
+      progress.length = 0;
+      const named = ids ? { gkVoiceprintProfileIds: ids } : {};
+      const { gkJobId } = await processor.startVoiceprintProfilesStatusJob({ context, ...named });
+      expect((await finished(world, gkJobId!)).profiles).toHaveLength(4);
+      expect(progress).toEqual([0, 0.25, 0.5, 0.75, 1, 1]);
+    }
+    await store.close();
+  });
+
+  test("of prints whose model is not installed says that they are obsolete, and is no retraining job", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    await world.trained(7);
+    await world.person("not trained");
+    world.engine.behavior.revision = "c".repeat(64);
+    await processor.workOnJobs();
+    const { gkJobId } = await processor.startVoiceprintProfilesStatusJob({ context });
+    const { profiles } = await finished(world, gkJobId!);
+    expect(profiles.map(({ status, isObsolete, printVersion }) => [status, isObsolete, printVersion])).toEqual([
+      [VoiceprintProfileStatus.NOT_TRAINED, true, 1],
+      [VoiceprintProfileStatus.NOT_TRAINED, false, undefined],
+    ]);
+    expect(profiles[0]!.gkCalibrationModelRevisionId!.value).toBe("a".repeat(64));
+    expect(profiles[1]!.gkCalibrationModelRevisionId).toBeUndefined();
+    const other = processor.getVoiceprintProfilesRetrainingJob({ context, gkJobId: gkJobId! });
+    expect(await refusal(other)).toMatchObject({ code: "NOT_FOUND", fields: ["gk_job_id unknown"] });
     await world.store.close();
   });
 
