@@ -89,12 +89,25 @@ describe("is refused", () => {
     ]);
   });
 
-  test("after the caller left, whatever the next message is", async () => {
-    const { call } = await opened();
+  test("after the caller left, whatever the next message is: nothing more is reported, and the engine is free", async () => {
+    const { world, verify } = await opened();
+    const { heardSeconds } = world.engine.behavior;
+    const before = heardSeconds.length;
     const leaving = new AbortController();
-    leaving.abort();
-    const key: Request = { content: { case: "dtmf", value: "5" } };
-    expect(await refusal(call({}, [key], { signal: leaving.signal }))).toMatchObject({ code: "CANCELLED" });
+    const sent = async function* (): AsyncGenerator<Request> {
+      const format = { context: world.context, encoding: "pcm16", rate: rateHz, channels: 1 };
+      yield { content: { case: "start", value: { ...format, parties: [verify] } } };
+      yield audio(take(100, 1));
+      leaving.abort();
+      yield { content: { case: "dtmf", value: "5" } };
+    };
+    const events: (string | undefined)[] = [];
+    const listened = async () => {
+      for await (const { event } of world.processor.listen(sent(), { signal: leaving.signal })) events.push(event.case);
+    };
+    expect(await refusal(listened())).toMatchObject({ code: "CANCELLED" });
+    expect(events).toEqual(["started", "progress"]);
+    expect(heardSeconds.slice(before)).toEqual([1]);
   });
 
   test("a stream without messages, and one that does not begin with start", async () => {

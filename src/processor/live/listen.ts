@@ -123,7 +123,7 @@ class LiveCall {
         const report: ReportEvent = (event) => call.#report(party.name, event);
         parties.push({
           name: party.name,
-          channel: format.channels === 1 ? 1 : channel,
+          channel,
           task: await openTask(deps, context, start, party, `parties[${index}]`, source, options, report),
           keys: new DtmfDetector(format.rateHz),
           lost: new LostAudio(format.rateHz),
