@@ -488,8 +488,12 @@ describe("Train", () => {
     const early = await world.train(profile);
     expect(early).toMatchObject({ ...failed, ...valid, reason: TrainReason.NOT_READY_TO_TRAIN });
     expect(early.enrollmentSegmentsDetails.some((segment) => segment.usedForTrain)).toBe(false);
+    expect(early.enrollmentSegmentsDetails[0]!.consistencyDecision).toBe(ConsistencyDecision.UNSPECIFIED);
     await world.enroll(profile, take(9, 2));
-    expect(await world.train(profile)).toMatchObject({ ...failed, ...valid, reason: TrainReason.INCONSISTENCY });
+    const odd = await world.train(profile);
+    expect(odd).toMatchObject({ ...failed, ...valid, reason: TrainReason.INCONSISTENCY });
+    // Two of them agree, but nothing was trained from them.
+    expect(odd.enrollmentSegmentsDetails.map((segment) => segment.usedForTrain)).toEqual([false, false, false]);
     expect(await world.store.profiles.get("bank", profile.value)).toMatchObject({ template: null, printVersion: 0 });
   });
 
@@ -503,6 +507,23 @@ describe("Train", () => {
       trainStatus: TrainStatus.FAILED,
       reason: TrainReason.INTERNAL_ERROR,
       status: VoiceprintProfileStatus.OPTIMAL_TRAINED,
+    });
+    expect(await world.store.profiles.get("bank", profile.value)).toMatchObject({ printVersion: 1 });
+  });
+
+  test("an engine that judges too few segments has failed; one that makes no template found no agreement", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const told = { score: 1, consistent: true };
+    world.engine.train = async () => ({ segments: [told, told], template: null });
+    expect(await world.train(profile)).toMatchObject({
+      trainStatus: TrainStatus.FAILED,
+      reason: TrainReason.INTERNAL_ERROR,
+    });
+    world.engine.train = async () => ({ segments: [told, told, told], template: null });
+    expect(await world.train(profile)).toMatchObject({
+      trainStatus: TrainStatus.FAILED,
+      reason: TrainReason.INCONSISTENCY,
     });
     expect(await world.store.profiles.get("bank", profile.value)).toMatchObject({ printVersion: 1 });
   });
