@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { AudioError } from "../../src/audio/audio-error.js";
 import { readRecording } from "../../src/audio/index.js";
 import { AudioValidity, Decision, DecisionReason } from "../../src/contract/index.js";
 import { EngineError } from "../../src/engine/engine-error.js";
@@ -172,10 +173,10 @@ describe("the outcomes table", () => {
     const stored = (await store.media.get("bank", (await world.media(take(7, 4))).value))!;
     const id = world.ids.next();
     await store.media.add({ ...stored, id, encoding: "wav", audio: new Uint8Array(4096).fill(7) });
-    const processed = await processor.processAudio({
-      context,
-      input: { case: "gkMediaSegmentId", value: { value: id } },
-    });
+    const input = { case: "gkMediaSegmentId", value: { value: id } } as const;
+    const enrolling = await processor.processAudio({ context, input, isForEnrollment: true });
+    expect(enrolling.result!.validity).toBe(AudioValidity.INVALID_AUDIO);
+    const processed = await processor.processAudio({ context, input });
     expect(processed.result!.validity).toBe(AudioValidity.INVALID_AUDIO);
     expect(processed.result!.audioDetails).toMatchObject({
       grossAudio: { seconds: 0n, nanos: 0 },
@@ -186,6 +187,29 @@ describe("the outcomes table", () => {
     const audio = { case: "gkProcessedAudioId", value: processed.result!.gkProcessedAudioId! } as const;
     const { result } = await processor.verify({ context, audio, gkVoiceprintProfileId: profile });
     expect(result).toMatchObject(outcome(Decision.FAILED, DecisionReason.INVALID_AUDIO));
+  });
+
+  test("audio that turns out to be broken while it is read", async () => {
+    let isBroken = false;
+    const world = await openWorld({
+      readRecording: (bytes, format) => {
+        const recording = readRecording(bytes, format);
+        if (!isBroken) return recording;
+        const read = () => {
+          throw new AudioError("TRUNCATED", "the file became shorter while it was read");
+        };
+        return { ...recording, read };
+      },
+    });
+    const profile = await world.trained(7);
+    const audio = await world.heard(take(7, 4));
+    isBroken = true;
+    for (const ignoreCheckpoints of [false, true]) {
+      const request = { context: world.context, audio, gkVoiceprintProfileId: profile, ignoreCheckpoints };
+      expect((await world.processor.verify(request)).result).toMatchObject(
+        outcome(Decision.FAILED, DecisionReason.INVALID_AUDIO),
+      );
+    }
   });
 
   test("several profiles without a print: NOT_ENOUGH_SEGMENTS only if that holds for each of them", async () => {
@@ -876,6 +900,22 @@ describe("cancelling", () => {
       return stream(...given);
     };
     expect((await world.processor.verify(request, { timeoutMs })).result!.decision).toBe(Decision.AUTHENTIC);
+  });
+
+  test("the engine gets the time limit of the call, and none if there is none", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const audio = await world.heard(take(7, 4));
+    const limits: unknown[] = [];
+    const { analyze } = world.engine;
+    world.engine.analyze = (samples, rate, options) => {
+      limits.push(options && "timeoutMs" in options ? options.timeoutMs : "none");
+      return analyze(samples, rate, options);
+    };
+    const request = { context: world.context, audio, gkVoiceprintProfileId: profile, ignoreCheckpoints: true };
+    await world.processor.verify(request, { timeoutMs: 60_000 });
+    await world.processor.verify(request);
+    expect(limits).toEqual([60_000, "none"]);
   });
 
   test("the request id is returned in responses and in errors", async () => {

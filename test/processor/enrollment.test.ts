@@ -42,6 +42,11 @@ describe("ProcessAudio", () => {
     expect(result!.audioDetails!.gkProcessedAudioId!.value).toBe(result!.gkProcessedAudioId!.value);
     expect(result!.voiceClassScore).toBe(7);
     expect(result!.gkCalibrationModelRevisionId!.value).toBe(world.engine.model.revision);
+    // Read in one go, so there is one report of progress.
+    let reports = 0;
+    const input = { case: "gkMediaSegmentId", value: media } as const;
+    await world.processor.processAudio({ context: world.context, input }, { onProgress: () => void reports++ });
+    expect(reports).toBe(1);
   });
 
   test("is_for_enrollment limits processing to the configured maximum, and the part used gets its own media segment", async () => {
@@ -399,6 +404,15 @@ describe("the part of audio that is enrolled", () => {
     }
     const segments = await world.store.profiles.segments("bank", profile.value);
     expect(segments.map(({ processed }) => processed.measures.netSpeechSeconds)).toEqual([11, 10]);
+    // In whole windows of two seconds, and at least one.
+    const brief = await openWorld({ configurationSets: { brief: { maxNetAudioForEnroll: 1.5 } } });
+    const context = await brief.open("brief");
+    const bob = await brief.person("bob");
+    const { gkProcessedAudioId } = await brief.process(take(7, 5), false);
+    const request = { context, gkVoiceprintProfileId: bob, gkProcessedAudioId: gkProcessedAudioId! };
+    expect((await brief.processor.enroll(request)).result!.enrolled).toBe(true);
+    const [segment] = await brief.store.profiles.segments("bank", bob.value);
+    expect(segment!.processed.measures).toMatchObject({ netSpeechSeconds: 2, grossSeconds: 2 });
   });
 
   test("Enroll uses at most the configured maximum of audio that was processed completely", async () => {

@@ -1,7 +1,8 @@
 import { expect, test, vi } from "vitest";
 import { Galleries } from "../../src/processor/galleries.js";
 import { oneModel } from "../../src/processor/models.js";
-import { openWorld } from "./world.js";
+import { take } from "./fixture-engine.js";
+import { openTwoModels, openWorld } from "./world.js";
 
 test("an interrupted load leaves no print in the gallery that is erased before the next load", async () => {
   const { trained, engine, store } = await openWorld();
@@ -92,4 +93,25 @@ test("a model that is not open gives no engine", async () => {
   expect(await models.open(engine.model.revision)).toBe(engine);
   expect(models.has("another")).toBe(false);
   await expect(models.open("another")).rejects.toThrow("no model of revision another is open");
+});
+
+test("a print that another model made again is in the gallery of that model only", async () => {
+  const world = await openTwoModels();
+  const engines = [world.old, world.engine];
+  const profile = await world.trained(7);
+  const galleries = new Galleries(
+    {
+      of: () => world.engine,
+      has: () => true,
+      open: async (revision) => engines.find(({ model }) => model.revision === revision)!,
+    },
+    world.store,
+  );
+  const revisions = () => galleries.search("bank", "person", (loaded) => [...loaded.galleries.keys()]);
+  expect(await revisions()).toEqual([world.old.model.revision]);
+  world.change();
+  for (const seconds of [4, 4.1, 4.2]) await world.enroll(profile, take(7, seconds));
+  await world.train(profile);
+  expect(await revisions()).toEqual([world.engine.model.revision]);
+  galleries.close();
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { Decision } from "../../src/contract/index.js";
-import { take } from "./fixture-engine.js";
+import { ConsentState, Decision } from "../../src/contract/index.js";
+import { joined, take } from "./fixture-engine.js";
 import { list, openWorld, type World } from "./world.js";
 
 const configurationSets = { growing: { adaptation: { maxSessions: 3 } } };
@@ -124,5 +124,38 @@ test("a print trained or erased in the meantime is not changed; an engine failur
   };
   expect(await call(world, profile, take(7, 4.1))).toBe(Decision.AUTHENTIC);
   world.store.profiles.get = get;
+  expect(await sessionsOf(world, profile)).toEqual([]);
+});
+
+test.each<[string, (world: World, profile: { value: string }) => Promise<unknown>]>([
+  ["is trained again", (world, profile) => world.train(profile)],
+  [
+    "may no longer be used",
+    ({ processor, context }, gkVoiceprintProfileId) =>
+      processor.setVoiceprintProfileConsent({ context, gkVoiceprintProfileId, state: ConsentState.WITHDRAWN }),
+  ],
+])("a print that %s while the check is stored does not grow", async (_, change) => {
+  const world = await openWorld({ configurationSets });
+  const profile = await world.trained(7);
+  const { addCheck } = world.store.sessions;
+  world.store.sessions.addCheck = async (...check) => {
+    await addCheck(...check);
+    await change(world, profile);
+  };
+  expect(await call(world, profile, take(7, 4))).toBe(Decision.AUTHENTIC);
+  expect(await sessionsOf(world, profile)).toEqual([]);
+});
+
+test("does not grow from a separated voice, which may contain some of the other person's speech", async () => {
+  const world = await openWorld({ configurationSets });
+  const [profile, agent] = [await world.trained(7), await world.trained(9)];
+  const context = await world.open("growing");
+  const { result } = await world.processor.verify({
+    context,
+    audio: await world.heard(joined(take(9, 3), take(7, 4)), context),
+    gkVoiceprintProfileId: profile,
+    channelSelector: { voiceSeparation: { gkAgentVoiceprintProfileId: agent } },
+  });
+  expect(result!.decision).toBe(Decision.AUTHENTIC);
   expect(await sessionsOf(world, profile)).toEqual([]);
 });

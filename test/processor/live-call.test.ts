@@ -138,6 +138,14 @@ test("ends at a clear answer: the rest is not read, and the sender is told to st
   expect([messages, isClosed]).toEqual([2, true]);
 });
 
+test("a failure of the engine ends the call with that failure", async () => {
+  const { world, call } = await opened();
+  world.engine.behavior.before = () => {
+    throw new Error("out of order");
+  };
+  expect(await refusal(call({}, packets(take(100, 4), 1)))).toMatchObject({ code: "INTERNAL_ERROR" });
+});
+
 test("each checkpoint is reported with what it found", async () => {
   const { call } = await opened();
   const { events } = await call({}, packets(take(200, 6), 1));

@@ -110,6 +110,9 @@ describe("a live check", () => {
     const late = await check.push(take(9, 5));
     expect(late.result).toBe(state.result);
     expect(await check.finish()).toBe(state.result);
+    // The engine is free since the answer, once.
+    await check.close();
+    expect(world.engine.behavior.heardSeconds.filter((heard) => heard === 2)).toEqual([2]);
     const { result } = await world.processor.getSessionDecision({ context: world.context });
     expect(result).toMatchObject({ decision: Decision.AUTHENTIC });
     expect(result!.checks.map((one) => one.operation)).toEqual(["Listen"]);
