@@ -80,6 +80,14 @@ describe("is refused", () => {
     expect((await call({ parties: both, channels: 2 }, [])).events[0]).toMatchObject({ case: "started" });
   });
 
+  test("a sample that is not a number", async () => {
+    const { call } = await opened();
+    const bytes = new Uint8Array(Float32Array.of(0.1, Number.NaN).buffer);
+    const sent = () => call({ encoding: "float32" }, [{ content: { case: "audio", value: bytes } }]);
+    expect(await refusal(sent())).toMatchObject({ code: "INVALID_REQUEST", fields: ["audio not_audio"] });
+    await expect(sent()).rejects.toThrow("a sample that is not a finite number: NaN");
+  });
+
   test("voices are not separated for an enrollment", async () => {
     const { call, profile } = await opened();
     const task = { case: "enroll", value: { gkVoiceprintProfileId: profile } } as const;

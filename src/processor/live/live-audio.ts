@@ -56,8 +56,12 @@ export class LiveAudio {
     const whole = all.length - (all.length % this.#frameBytes);
     this.#rest = all.slice(whole);
     if (whole === 0) return channels.map(() => new Float32Array());
-    const recording = this.readRecording(all.subarray(0, whole), this.format);
-    return channels.map((channel) => joinedSamples([...recording.read(channel)], recording.frames));
+    try {
+      const recording = this.readRecording(all.subarray(0, whole), this.format);
+      return channels.map((channel) => joinedSamples([...recording.read(channel)], recording.frames));
+    } catch (error) {
+      throw invalid("audio", "not_audio", (error as Error).message);
+    }
   }
 }
 
