@@ -166,9 +166,12 @@ async function openLocked(folder: string, aead: Aead, options: MasterKeys, lock:
     },
     async close() {
       await writing;
-      for (const file of files.values()) await (await file).close();
-      files.clear();
-      await lock.release();
+      try {
+        for (const file of files.values()) await (await file).close();
+        files.clear();
+      } finally {
+        await lock.release();
+      }
     },
   };
 }
@@ -220,21 +223,28 @@ async function readRing(path: string): Promise<RingFile | null> {
 
 /** The file is either the old one or the new one, never partial, even after a crash. */
 async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
+  const file = await replaceWithOpenFile(path, content);
+  try {
+    await syncFolder(dirname(path));
+  } finally {
+    await file.close();
+  }
+}
+
+/** The new file stays open, because no more files may be allowed to be opened. Its name is not durable yet. */
+async function replaceWithOpenFile(path: string, content: string | Uint8Array): Promise<FileHandle> {
   const temporary = `${path}.${toHex(randomBytes(8))}`;
   const file = await open(temporary, "wx", 0o600);
   try {
-    try {
-      await file.writeFile(content);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await file.writeFile(content);
+    await file.sync();
     await rename(temporary, path);
+    return file;
   } catch (error) {
+    await file.close();
     await unlink(temporary);
     throw error;
   }
-  await syncFolder(dirname(path));
 }
 
 const UNFINISHED = /^(ring\.json|[0-9a-f]{32}\.keys)\.[0-9a-f]{16}$/;
@@ -328,13 +338,14 @@ class SlotFile {
         if ((slot + 1) * SLOT_BYTES > bytes.length) continue;
         bytes.set(slotOf(LIVE, changed.get(key.id) ?? key), slot * SLOT_BYTES);
       }
-      await replaceFile(this.#path, bytes);
+      const replaced = this.#file;
+      this.#file = await replaceWithOpenFile(this.#path, bytes);
       for (const key of keys) {
         const held = this.#keys.get(key.id);
         if (held) this.#keys.set(key.id, { slot: held.slot, key });
       }
-      await this.#file.close();
-      this.#file = await open(this.#path, "r+");
+      await replaced.close();
+      await syncFolder(dirname(this.#path));
     });
   }
 
