@@ -9,6 +9,7 @@ import {
   StatusCode,
   VoiceprintProfileStatus,
 } from "../../src/contract/index.js";
+import type { Job } from "../../src/store/port.js";
 import { rateHz, take } from "./fixture-engine.js";
 import { list, openWorld, pcm16, refusal, type World } from "./world.js";
 
@@ -693,6 +694,24 @@ describe("the profile-status job", () => {
     const other = processor.getVoiceprintProfilesRetrainingJob({ context, gkJobId: gkJobId! });
     expect(await refusal(other)).toMatchObject({ code: "NOT_FOUND", fields: ["gk_job_id unknown"] });
     await world.store.close();
+  });
+
+  test("that has ended is not run again, if the queue did not learn that it had", async () => {
+    const world = await openWorld();
+    const { processor, context, store } = world;
+    let handler: (job: Job) => Promise<void> = async () => {};
+    const { work } = store.jobs;
+    store.jobs.work = (given) => {
+      handler = given;
+      return work(given);
+    };
+    await processor.workOnJobs();
+    const { gkJobId } = await processor.startVoiceprintProfilesStatusJob({ context });
+    await finished(world, gkJobId!);
+    const job = (await store.jobs.get(context.gkScopeId.value, gkJobId!.value))!;
+    store.jobs.update = async () => expect.unreachable();
+    await handler(job);
+    await store.close();
   });
 
   test("runs on the named profiles; FAILED if it cannot run", async () => {
