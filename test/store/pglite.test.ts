@@ -47,6 +47,19 @@ test("keys that could not be destroyed at once are destroyed later", { timeout: 
   await store.close();
 });
 
+test("a store whose database cannot be closed closes its keys", { timeout: 180_000 }, async () => {
+  const [database, shelf] = [await openEmbeddedDatabase(null), createMemoryShelf(nodeAead)];
+  let areKeysClosed = false;
+  const close = async () => {
+    areKeysClosed = true;
+  };
+  const fails = { ...database, close: () => Promise.reject(new Error("the disk is full")) };
+  const store = await createSqlStore(fails, { ...shelf, close });
+  await expect(store.close()).rejects.toThrow("the disk is full");
+  expect(areKeysClosed).toBe(true);
+  await database.close();
+});
+
 test("profiles erased while they are listed do not end the list early", { timeout: 180_000 }, async () => {
   const [database, shelf] = [await openEmbeddedDatabase(null), createMemoryShelf(nodeAead)];
   const [store, replica] = [await createSqlStore(database, shelf), await createSqlStore(database, shelf)];

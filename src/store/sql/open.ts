@@ -43,8 +43,7 @@ export async function openEmbeddedStore(folder: string, options: EmbeddedStoreOp
     return {
       ...store,
       async close() {
-        await store.close();
-        await lock.release();
+        await store.close().finally(() => lock.release());
       },
     };
   } catch (error) {

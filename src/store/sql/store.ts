@@ -96,11 +96,14 @@ export async function createSqlStore(
     keys: { ...guarded.keys, lost },
     close() {
       closing ??= (async () => {
-        // The current job still needs the store.
-        await stop();
-        open = false;
-        await database.close();
-        await ring.close();
+        // Each step is tried even if the one before fails: what stays open could not be opened again by this process.
+        try {
+          // The current job still needs the store.
+          await stop();
+        } finally {
+          open = false;
+          await database.close().finally(() => ring.close());
+        }
       })();
       return closing;
     },
