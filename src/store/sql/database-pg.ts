@@ -16,7 +16,7 @@ export interface PostgresLimits {
   readonly silenceMs: number;
 }
 
-const LIMITS: PostgresLimits = { connectMs: 10_000, statementMs: 30_000, answerMs: 35_000, silenceMs: 60_000 };
+const LIMITS: PostgresLimits = { connectMs: 10_000, statementMs: 20_000, answerMs: 25_000, silenceMs: 60_000 };
 /** In place of the other limits for statements of a slow transaction. */
 const SLOW_MS = 3_600_000;
 /** Detects a server whose machine is gone. */
