@@ -238,6 +238,8 @@ export class Dispatcher {
     const pauses = endAtLongPause(ended, limits.mediaIdleSeconds);
     try {
       for await (const message of messages) {
+        // The bytes of a call that was cut off are already returned: what its sender still sends would never be.
+        ended.signal.throwIfAborted();
         pauses.received();
         checkScope(caller, message);
         // A message costs more than its bytes. Without this, an endless recording of empty messages would never be too

@@ -230,6 +230,33 @@ describe("an upload", () => {
     expect(failing.uploads.used).toBe(0);
   });
 
+  it("returns all its bytes to the budget when it is cut off and its sender goes on sending", async () => {
+    const { dispatcher, uploads } = dispatcherOf(readAll);
+    let send: (message: Message) => void = () => {};
+    const next = new Promise<Message>((resolve) => {
+      send = resolve;
+    });
+    let isRead: () => void = () => {};
+    const read = new Promise<void>((resolve) => {
+      isRead = resolve;
+    });
+    async function* endless() {
+      yield piece(300, "own");
+      isRead();
+      yield await next;
+    }
+    const cut = call();
+    const upload300 = dispatcher.clientStream(upload, endless(), cut);
+    await read;
+    expect(uploads.used).toBe(300);
+    cut.ended.abort(new Refusal(StatusCode.DEADLINE_EXCEEDED, "the operation took longer than 60 s"));
+    await expect(upload300).rejects.toMatchObject({ code: StatusCode.DEADLINE_EXCEEDED });
+    expect(uploads.used).toBe(0);
+    send(piece(400));
+    await new Promise((wake) => setImmediate(wake));
+    expect(uploads.used).toBe(0);
+  });
+
   it("gets BUSY if all uploads together have too many bytes", async () => {
     const { dispatcher, uploads } = dispatcherOf(readAll);
     uploads.take(1200);
