@@ -1,7 +1,8 @@
 import fc from "fast-check";
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { retrying } from "../../src/client/retry.js";
 import { StatusCode, StatusError } from "../../src/contract/index.js";
+import { ByteRate } from "../../src/server/limits/byte-rate.js";
 import { CallRates } from "../../src/server/limits/call-rates.js";
 import { UploadBudget } from "../../src/server/limits/upload-budget.js";
 import { QueueFull, WorkQueue } from "../../src/server/limits/work-queue.js";
@@ -189,6 +190,112 @@ describe("the queue", () => {
     await Promise.all(running);
   });
 
+  describe("that is full, on a clock that stands still", () => {
+    let now: number;
+    let open: () => void;
+    let calls: Promise<unknown>[];
+    let queue: WorkQueue;
+
+    /** A queue with one call running, and calls of scope a in every place. */
+    function full(capacity: number, concurrent = 1) {
+      const held = gate();
+      [now, open, calls] = [100, held.open, []];
+      queue = new WorkQueue(concurrent, capacity, () => now);
+      for (let i = 0; i < concurrent + capacity; i++)
+        calls.push(queue.run(new AbortController().signal, () => held.opened, asker("a", null)));
+    }
+    const asker = (scope: string, caller: string | null) => ({ scope, caller });
+    /** The seconds after which to retry; `null` if the call is taken. */
+    async function told(scope: string, caller: string | null): Promise<number | null> {
+      const waiting = queue.waiting;
+      const call = queue.run(new AbortController().signal, async () => {}, asker(scope, caller));
+      if (queue.waiting > waiting) {
+        calls.push(call);
+        return null;
+      }
+      return call.then(
+        () => null,
+        ({ retryAfterSeconds }: QueueFull) => retryAfterSeconds,
+      );
+    }
+    afterEach(async () => {
+      open();
+      await Promise.all(calls);
+    });
+
+    it("tells each caller when half of the places are free and those ahead of it have theirs", async () => {
+      full(2);
+      // A quarter of a second each: two places, of which one is to be free.
+      expect([await told("a", "1"), await told("a", "2"), await told("a", "3")]).toEqual([0.5, 0.75, 1]);
+      expect(await told("a", "2")).toBe(0.75);
+      // A caller that cannot be recognized is behind the others, and nobody is behind it.
+      expect([await told("a", null), await told("a", null), await told("a", "4")]).toEqual([1.25, 1.25, 1.25]);
+    });
+
+    it("has twice the workers, half the time", async () => {
+      full(2, 2);
+      expect(await told("a", "1")).toBe(0.25);
+    });
+
+    it("learns how long calls take: a tenth of the difference with each", async () => {
+      full(0);
+      expect(await told("a", null)).toBe(0.25);
+      now += 2.75;
+      open();
+      await Promise.all(calls);
+      const held = gate();
+      open = held.open;
+      calls = [queue.run(new AbortController().signal, () => held.opened)];
+      expect(await told("a", null)).toBe(0.5);
+    });
+
+    it("never tells less than a tenth of a second, nor remembers more than a thousand callers", async () => {
+      full(0);
+      open();
+      await Promise.all(calls);
+      for (let i = 0; i < 70; i++) await queue.run(new AbortController().signal, async () => {});
+      const held = gate();
+      open = held.open;
+      calls = [queue.run(new AbortController().signal, () => held.opened)];
+      expect(await told("a", "0")).toBe(0.1);
+      let last = 0;
+      for (let i = 1; i < 1000; i++) last = (await told("a", `${i}`))!;
+      const [next, another] = [await told("a", "1000"), await told("a", "1001")];
+      expect(next).toBeGreaterThan(last);
+      expect(another).toBe(next);
+    });
+
+    it("keeps a place until half of the announced time and five seconds after it", async () => {
+      for (const [later, isKept] of [
+        [5.75, true],
+        [5.8, false],
+      ] as const) {
+        full(2);
+        expect(await told("a", "1")).toBe(0.5);
+        now += later;
+        expect(await told("a", "2")).toBe(isKept ? 0.75 : 0.5);
+        open();
+        await Promise.all(calls);
+      }
+    });
+
+    it("lets in a scope that has nothing waiting, each up to its share, and never more than twice its places", async () => {
+      full(2);
+      expect(await told("b", "b1")).toBeNull();
+      expect(await told("b", "b2")).not.toBeNull();
+      open();
+      await Promise.all(calls);
+      full(12);
+      const taken: Record<string, number> = {};
+      for (const scope of ["b", "c", "d", "e"]) {
+        taken[scope] = 0;
+        while ((await told(scope, null)) === null) taken[scope]++;
+      }
+      expect(taken).toEqual({ b: 6, c: 4, d: 2, e: 0 });
+      expect(queue.waiting).toBe(24);
+    });
+  });
+
   it("removes a caller that disconnects at once, and never runs its task", async () => {
     const queue = new WorkQueue(1, 5);
     const { open, opened } = gate();
@@ -254,13 +361,29 @@ describe("rates", () => {
   });
 });
 
+describe("a live call's bytes", () => {
+  it("may come in a burst of five seconds, then as fast as the limit; a pause saves up for a burst, and no more", () => {
+    let now = 10;
+    const rate = new ByteRate(1000, undefined, () => now);
+    expect(rate.take(5000)).toBe(0);
+    expect(rate.take(500)).toBe(500);
+    now += 0.5;
+    expect(rate.take(1)).toBe(1);
+    now += 60;
+    expect(rate.take(5001)).toBe(1);
+  });
+});
+
 describe("the upload budget", () => {
   it("is never exceeded", () => {
     const budget = new UploadBudget(100);
     expect(budget.take(60)).toBe(true);
     expect(budget.take(60)).toBe(false);
+    expect(budget.used).toBe(60);
     budget.give(60);
+    expect(budget.take(101)).toBe(false);
     expect(budget.take(100)).toBe(true);
+    expect(budget.take(1)).toBe(false);
   });
 });
 
