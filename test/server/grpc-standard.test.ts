@@ -73,6 +73,49 @@ it("a watcher is told of the shutdown and does not delay it", async () => {
   health.close();
 });
 
+it("a watcher is told of an unknown service, and a hundred may watch at a time", async () => {
+  const health = new standard.grpc.health.v1.Health(host, grpc.credentials.createInsecure());
+  const watch = (service: string) => {
+    const call = health.watch({ service });
+    return {
+      call,
+      /** The first status, or the code of the refusal. */
+      first: new Promise<string | number>((resolve) => {
+        call.on("data", ({ status }: { status: string }) => resolve(status));
+        call.on("error", ({ code }: grpc.ServiceError) => resolve(code));
+      }),
+    };
+  };
+  const unknown = watch("vendor.nothing");
+  expect(await unknown.first).toBe("SERVICE_UNKNOWN");
+  await new Promise((resolve) => unknown.call.on("end", resolve));
+  const watching = Array.from({ length: 100 }, () => watch(""));
+  for (const { first } of watching) expect(await first).toBe("SERVING");
+  expect(await watch("").first).toBe(grpc.status.RESOURCE_EXHAUSTED);
+  for (const { call } of watching) call.cancel();
+  await expect.poll(() => watch("").first, { timeout: 30_000 }).toBe("SERVING");
+  health.close();
+});
+
+it("a server whose store or engine does not work is not serving", async () => {
+  let isReady = false;
+  const other = rehearse({}, {}, undefined, async () => {
+    if (!isReady) throw new Error("the store is gone");
+  });
+  await other.service.listen();
+  const health = new standard.grpc.health.v1.Health(new URL(other.service.url).host, grpc.credentials.createInsecure());
+  const heard: string[] = [];
+  const watching = health.watch({ service: "" });
+  watching.on("data", ({ status }: { status: string }) => heard.push(status));
+  watching.on("error", () => {});
+  await expect.poll(() => heard).toEqual(["NOT_SERVING"]);
+  isReady = true;
+  await expect.poll(() => heard, { timeout: 30_000 }).toEqual(["NOT_SERVING", "SERVING"]);
+  watching.cancel();
+  health.close();
+  await other.service.stop();
+});
+
 /** As a tool has it that knows the earlier name only. */
 function earlierReflection() {
   const source = readFileSync(join(PROTO, "grpc/reflection/v1/reflection.proto"), "utf8");
@@ -101,9 +144,13 @@ it.each([
   call.write({ file_containing_symbol: "vendor.biosec.v1.VoiceprintsProcessor" });
   call.write({ file_by_filename: "vendor/rpc/status.proto" });
   call.write({ file_containing_symbol: "vendor.Nothing" });
+  call.write({ file_containing_symbol: "vendor.biosec.v1.VoiceprintsProcessor.Verify" });
+  call.write({ file_containing_symbol: "vendor.biosec.v1.Decision" });
+  call.write({ file_by_filename: "nothing.proto" });
+  call.write({ all_extension_numbers_of_type: "vendor.rpc.Status" });
   call.end();
   await ended;
-  const [listed, bySymbol, byName, none] = answers;
+  const [listed, bySymbol, byName, none, byMethod, byEnum, noFile, extensions] = answers;
   const names = listed.list_services_response.service.map(({ name }: { name: string }) => name);
   expect(names).toEqual(expect.arrayContaining(["vendor.biosec.v1.VoiceprintsProcessor", "grpc.health.v1.Health"]));
   const files = (answer: typeof bySymbol) =>
@@ -115,6 +162,14 @@ it.each([
   const known = new Set(given.map(({ name }: { name: string }) => name));
   for (const { dependency } of given) for (const name of dependency) expect(known).toContain(name);
   expect(files(byName)[0].name).toBe("vendor/rpc/status.proto");
-  expect(none.error_response).toMatchObject({ error_code: grpc.status.NOT_FOUND });
+  expect(none.error_response).toEqual({
+    error_code: grpc.status.NOT_FOUND,
+    error_message: "symbol vendor.Nothing not found",
+  });
+  expect(files(byMethod)[0].name).toBe("vendor/biosec/v1/voiceprints.proto");
+  expect(files(byEnum)[0].enumType.map(({ name }: { name: string }) => name)).toContain("Decision");
+  expect(new Set(known).size).toBe(given.length);
+  expect(noFile.error_response).toMatchObject({ error_code: grpc.status.NOT_FOUND });
+  expect(extensions.error_response).toMatchObject({ error_code: grpc.status.UNIMPLEMENTED });
   client.close();
 });

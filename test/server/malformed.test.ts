@@ -39,9 +39,9 @@ function framed(bytes: Uint8Array, length = bytes.length): Buffer {
   return Buffer.concat([head, bytes]);
 }
 
-function overGrpc(body: Uint8Array, headers: Record<string, string> = {}): Promise<Refused> {
+function overGrpc(body: Uint8Array, headers: Record<string, string> = {}, over = session): Promise<Refused> {
   return new Promise((resolve, reject) => {
-    const stream = session.request({
+    const stream = over.request({
       ":method": "POST",
       ":path": PATH,
       "content-type": "application/grpc+proto",
@@ -149,6 +149,14 @@ describe("a malformed message is refused with the contract's status in the detai
     ],
     ["gRPC, too large", overGrpc, framed(LARGE), "TOO_LARGE", "8"],
     ["gRPC-Web, broken protobuf", overGrpcWeb, framed(BROKEN), "BAD_REQUEST", "3"],
+    [
+      "gRPC-Web, two messages",
+      overGrpcWeb,
+      Buffer.concat([framed(new Uint8Array(0)), framed(new Uint8Array(0))]),
+      "BAD_REQUEST",
+      "3",
+    ],
+    ["gRPC-Web, too large", overGrpcWeb, framed(LARGE), "TOO_LARGE", "8"],
     ["gRPC-Web, no message", overGrpcWeb, Buffer.alloc(0), "BAD_REQUEST", "3"],
     ["Connect, broken protobuf", overConnect("application/proto"), BROKEN, "BAD_REQUEST", "invalid_argument"],
     ["Connect, broken JSON", overConnect("application/json"), bytesOf("{"), "BAD_REQUEST", "invalid_argument"],
@@ -169,6 +177,55 @@ describe("a malformed message is refused with the contract's status in the detai
     expect(status.message).not.toBe("");
     expect(status.requestId).toBe(refused.requestId);
     expect(status.requestId).not.toBe("");
+  });
+
+  it.each([
+    [
+      "a compressed message without its encoding",
+      Buffer.from([1, 0, 0, 0, 0]),
+      "compressed gRPC messages are not supported",
+    ],
+    ["less than the head of a message", Buffer.from([0, 0, 0]), "the message is incomplete"],
+    ["half a message", framed(new Uint8Array(3), 4), "the message is incomplete"],
+    ["more than a message", framed(new Uint8Array(3), 2), "expected one message, got several"],
+    ["nothing", Buffer.alloc(0), "expected one message, got none"],
+  ])("gRPC, %s: the message says so", async (_, body, message) => {
+    const refused = await overGrpc(body);
+    expect(refused.code).toBe("3");
+    expect(statusOf(refused.details, true)).toMatchObject({ statusCode: StatusCode.BAD_REQUEST, message });
+  });
+
+  it.each([1000, 1001])("gRPC, %d bytes with a limit of 1000", async (bytes) => {
+    // An unknown field with a text.
+    const message = Buffer.concat([
+      Buffer.from([0xfa, 0x01, ((bytes - 4) & 127) | 128, (bytes - 4) >> 7]),
+      Buffer.alloc(bytes - 4),
+    ]);
+    expect((await overGrpc(framed(message))).code).toBe(bytes > 1000 ? "8" : "0");
+  });
+
+  it.each(["99999999n", "99999u", "99m", "0S", "0M", "0H"])("a deadline of %s passes", async (timeout) => {
+    const { service } = rehearse({ verify: () => new Promise(() => {}) });
+    await service.listen();
+    const other = http2.connect(service.url);
+    try {
+      const refused = await overGrpc(framed(new Uint8Array(0)), { "grpc-timeout": timeout }, other);
+      expect(refused.code).toBe("4");
+      expect(statusOf(refused.details, true).message).toBe("the caller's deadline passed");
+    } finally {
+      other.destroy();
+      await service.stop();
+    }
+  });
+
+  it.each(["1X", "m", "123456789m", "-1S", "1 S"])("a deadline of %s is refused", async (timeout) => {
+    const refused = await overGrpc(framed(new Uint8Array(0)), { "grpc-timeout": timeout });
+    expect(refused.code).toBe("3");
+    expect(statusOf(refused.details, true).message).toBe("the grpc-timeout header is malformed");
+  });
+
+  it.each(["1H", "99999999H", "60M", "60S"])("a deadline of %s has not passed", async (timeout) => {
+    expect((await overGrpc(framed(new Uint8Array(0)), { "grpc-timeout": timeout })).code).toBe("0");
   });
 
   it("an unknown encoding gets UNIMPLEMENTED and the list of known ones", async () => {

@@ -23,6 +23,7 @@ export function rehearse(
   answers: Readonly<Record<string, Answer>> = {},
   config: Partial<ServerConfigInput> = {},
   guard: Guard = openGuard,
+  ready: () => Promise<void> = async () => {},
 ): Rehearsal {
   const seen: { operation: string; request: unknown }[] = [];
   const logged: Record<string, unknown>[] = [];
@@ -46,7 +47,7 @@ export function rehearse(
     guard,
     log: jsonLog("info", (line) => logged.push(JSON.parse(line))),
     version: "0.0.0",
-    ready: async () => {},
+    ready,
     fieldRates: async () =>
       fieldRates(
         "watchlist",

@@ -4,10 +4,13 @@ import http from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { getRequestListener } from "@hono/node-server";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { servePage } from "../../src/server/http/page.js";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describedModel } from "../../src/engine/model-file.js";
+import { type Page, servePage } from "../../src/server/http/page.js";
 import { serveFolder } from "../../src/server/http/static-files.js";
+import { plainCalibration, randomModel } from "../engine/random-model.js";
 
 const MODEL_BYTES = 8 * 1024 * 1024;
 const folder = mkdtempSync(join(tmpdir(), "vivavoce-static-"));
@@ -27,6 +30,56 @@ afterAll(() => {
   server.closeAllConnections();
   server.close();
   rmSync(folder, { recursive: true, force: true });
+});
+
+test("text is compressed for whoever accepts that, a model never", async () => {
+  writeFileSync(join(folder, "page.js"), "1;".repeat(1000));
+  const page = serveFolder(folder);
+  const get = (path: string, accepted?: string, method = "GET") =>
+    page(new Request(`http://box${path}`, { method, headers: accepted ? { "accept-encoding": accepted } : {} }))!;
+  const zipped = get("/page.js", "br, gzip");
+  expect(zipped.headers.get("content-encoding")).toBe("gzip");
+  expect(gunzipSync(await zipped.arrayBuffer()).toString()).toBe("1;".repeat(1000));
+  expect(Number(zipped.headers.get("content-length"))).toBeLessThan(200);
+  for (const accepted of [undefined, "br", "gzipped"]) {
+    const plain = get("/page.js", accepted);
+    expect(plain.headers.get("content-encoding")).toBeNull();
+    expect(await plain.text()).toHaveLength(2000);
+  }
+  expect(get("/models/m.vvm", "gzip").headers.get("content-encoding")).toBeNull();
+  const head = get("/page.js", "gzip", "HEAD");
+  expect([head.headers.get("content-length"), await head.text()]).toEqual([zipped.headers.get("content-length"), ""]);
+});
+
+describe("a page with a model of its own", () => {
+  const own = join(folder, "own");
+  const html = (name: string) => `<html><head><meta name="vivavoce-model" content="${name}" /></head></html>`;
+  const file = randomModel();
+  const calibrationOf = (modelRevision: string) =>
+    Buffer.from(
+      JSON.stringify({ format: "vivavoce-calibration", version: 1, modelRevision, calibration: plainCalibration }),
+    );
+  const textAt = async (page: Page | null, path: string) =>
+    (await page!(new Request(`http://box${path}`))!.text()) as string;
+  beforeAll(() => {
+    mkdirSync(own);
+    writeFileSync(join(own, "own.vvm"), file);
+    writeFileSync(join(own, "other.html"), html("own.vvm"));
+    writeFileSync(join(own, "index.html"), html("own.vvm"));
+  });
+
+  test("is served with the calibration of the box in its first file only", async () => {
+    const calibration = calibrationOf(describedModel(file).revision);
+    const page = await servePage(own, calibration);
+    const written = `<meta name="vivavoce-calibration" content="data:application/json;base64,${calibration.toString("base64")}" />`;
+    for (const path of ["/", "/index.html"]) expect(await textAt(page, path)).toContain(`${written}\n  </head>`);
+    expect(await textAt(page, "/other.html")).toBe(html("own.vvm"));
+    expect(await textAt(await servePage(own), "/")).toBe(html("own.vvm"));
+  });
+
+  test("refuses a calibration that was made for another model", async () => {
+    await expect(servePage(own, calibrationOf("0".repeat(64)))).rejects.toMatchObject({ code: "BAD_CALIBRATION" });
+  });
 });
 
 test("GET returns every byte of a model, HEAD only the headers", async () => {

@@ -22,9 +22,11 @@ import {
   VerifyResponseSchema,
 } from "../../src/contract/index.js";
 import { METHODS } from "../../src/contract/operations.js";
+import type { Guard } from "../../src/server/guard.js";
 import { bindingMatcher, httpBindings, parsePath } from "../../src/server/http/bindings.js";
 import { openApi } from "../../src/server/http/openapi.js";
 import { serveFolder } from "../../src/server/http/static-files.js";
+import { Refusal } from "../../src/server/refusal.js";
 import { rehearse } from "./rehearsal.js";
 
 const CONTEXT = {
@@ -519,6 +521,40 @@ describe("everything else", () => {
     expect(metrics).not.toContain('vivavoce_promise_holds{list="watchlist",promised="0.001"}');
   });
 
+  it("metrics are for everybody, for clients with a token, or for nobody", async () => {
+    const guard: Guard = {
+      async admit(authorization) {
+        if (authorization !== "Bearer good") throw new Refusal(StatusCode.NOT_AUTHORIZED, "no token");
+        return { id: "a", mayTouch: () => true };
+      },
+    };
+    const asked = async (access: "open" | "token" | "off", headers = {}) => {
+      const { service } = rehearse({}, { metrics: { access } }, guard);
+      const response = await service.app.request("/metrics", { headers });
+      return [response.status, response.headers.get("content-type")!.split(";")[0]];
+    };
+    expect(await asked("open")).toEqual([200, "text/plain"]);
+    expect(await asked("token")).toEqual([401, "application/json"]);
+    expect(await asked("token", { authorization: "Bearer good" })).toEqual([200, "text/plain"]);
+    expect(await asked("off", { authorization: "Bearer good" })).toEqual([404, "application/json"]);
+  });
+
+  it("is not ready while it does not work", async () => {
+    const { service } = rehearse({}, {}, undefined, () => Promise.reject(new Error("the store is gone")));
+    const response = await service.app.request("/readyz");
+    expect([response.status, await response.text()]).toEqual([503, "not ready\n"]);
+    expect(await (await service.app.request("/healthz")).text()).toBe("ok\n");
+  });
+
+  it.each(["POST", "PUT", "PATCH", "DELETE"])("refuses %s where one can only read", async (method) => {
+    const { service } = rehearse();
+    for (const path of ["/healthz", "/readyz", "/metrics", "/openapi.json"]) {
+      const response = await service.app.request(path, { method });
+      expect([response.status, response.headers.get("allow")]).toEqual([405, "GET"]);
+    }
+    expect((await service.app.request("/telephony/desk/calls", { method })).status).toBe(404);
+  });
+
   it("follows Prometheus's naming rules: only counters end with _total, and every metric has a help text", async () => {
     const { service } = rehearse();
     const metrics = await (await service.app.request("/metrics")).text();
@@ -554,6 +590,16 @@ describe("everything else", () => {
       expect(root.headers.get("content-security-policy")).toContain("default-src 'none'");
       expect(get("/", { "if-none-match": root.headers.get("etag")! })!.status).toBe(304);
       expect(get("/assets/a.js")!.headers.get("content-type")).toMatch(/javascript/);
+      expect(root.headers.get("cache-control")).toBe("no-cache");
+      expect(get("/assets/a.js")!.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+      expect(get("/", { "if-none-match": `W/${root.headers.get("etag")}` })!.status).toBe(304);
+      expect(get("/", { "if-none-match": '"another"' })!.status).toBe(200);
+      expect(page(new Request("http://box/", { method: "POST" }))).toBeNull();
+      const below = serveFolder(join(folder, "page"), "/operator/");
+      for (const path of ["/operator/", "/operator/index.html"])
+        expect(await below(new Request(`http://box${path}`))!.text()).toBe("<p>hello");
+      const immutable = below(new Request("http://box/operator/assets/a.js"))!.headers.get("cache-control");
+      expect(immutable).toContain("immutable");
       for (const path of ["/../secret", "/%2e%2e/secret", "/..%2fsecret", "/assets", "/nothing"])
         expect(get(path)).toBeNull();
     } finally {
