@@ -350,6 +350,20 @@ describe("rates", () => {
     );
   });
 
+  it("say exactly how long to wait, on the clock of the machine", () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    try {
+      const rates = new CallRates(2, 1);
+      expect([rates.take("a"), rates.take("a")]).toEqual([null, 0.5]);
+      vi.advanceTimersByTime(250);
+      expect(rates.take("a")).toBe(0.25);
+      vi.advanceTimersByTime(250);
+      expect(rates.take("a")).toBeNull();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it("count each client separately, for a limited number of clients", () => {
     const rates = new CallRates(1, 1, () => 0, 2);
     expect(rates.take("a")).toBeNull();

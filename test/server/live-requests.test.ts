@@ -90,6 +90,23 @@ it("reads no faster than the limit after a burst of five seconds", async () => {
   expect(read).toBe("audio");
 });
 
+it("a pause saves up for what follows", async () => {
+  const { messages, next } = opened({ liveBytesPerSecond: 100 });
+  messages.push(audio(500));
+  expect(await next()).toBe("audio");
+  await vi.advanceTimersByTimeAsync(1000);
+  for (const message of [audio(100), audio(100), audio(1)]) messages.push(message);
+  expect([await next(), await next()]).toEqual(["audio", "audio"]);
+  let read: unknown = "waiting";
+  void next().then((name) => {
+    read = name;
+  });
+  await vi.advanceTimersByTimeAsync(999);
+  expect(read).toBe("waiting");
+  await vi.advanceTimersByTimeAsync(1);
+  expect(read).toBe("audio");
+});
+
 it("passes on no first message that the caller may not send", async () => {
   const { messages, next } = opened({}, () => {
     throw new Error("another caller's scope");
