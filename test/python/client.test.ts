@@ -115,6 +115,10 @@ describe.skipIf(python === undefined)(
       }
     });
 
+    it("says what to do about wrong arguments and about servers that are not a box", async () => {
+      expect((await run("wrong_use.py")).stdout).toBe("ok\n");
+    });
+
     it("computes the same figures and intervals from the trials of an evaluation as the command", async () => {
       const random = seededRandom(7);
       const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());

@@ -1,4 +1,4 @@
-"""A client of the vivavoce box, and error rates of an evaluation."""
+"""A client of a vivavoce box, and error rates of an evaluation."""
 from .contract import AudioValidity, Decision, DecisionReason, Operations, StatusCode
 from .transport import Credentials, FieldViolation, StatusError
 from .voiceprints import (

@@ -1,4 +1,4 @@
-"""Error rates of the trials that `vivavoce evaluate --scores trials.csv` writes, as the command itself computes them."""
+"""Computes error rates from the trials that `vivavoce evaluate --scores trials.csv` writes, exactly as the command does."""
 from __future__ import annotations
 
 import csv
@@ -15,35 +15,35 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Trials:
-    """Comparisons, as columns."""
+    """A list of trials: each compares an enrolled voice with a tested recording. One array for each column."""
 
     same: NDArray[np.bool_]
-    """The same person on both sides."""
+    """True if both are the same person."""
     ratio: Floats
-    """Log-likelihood ratio; higher: the same person."""
+    """Log-likelihood ratio. Higher means more likely the same person."""
     enrolled_speaker: NDArray[np.int64]
     tested_speaker: NDArray[np.int64]
-    """Whose voices meet; for intervals."""
+    """The numbers of the two speakers, which intervals need."""
     score: Floats | None = None
-    """Cosine."""
+    """Cosine similarity."""
     enrolled: NDArray[np.str_] | None = None
     tested: NDArray[np.str_] | None = None
-    """Files."""
+    """The names of the files."""
     net_speech_seconds: Floats | None = None
     snr_db: Floats | None = None
 
     def where(self, chosen: NDArray[np.bool_]) -> "Trials":
-        """Those that are chosen: `trials.where(trials.net_speech_seconds >= 4)`."""
+        """Returns the selected trials: `trials.where(trials.net_speech_seconds >= 4)`."""
         columns: dict[str, Any] = {name: None if column is None else column[chosen] for name, column in vars(self).items()}
         return Trials(**columns)
 
 
 @dataclass(frozen=True)
 class RatePoints:
-    """The whole trade-off, from accepting all to rejecting all."""
+    """Both error rates at each threshold, from accepting everybody to rejecting everybody."""
 
     threshold: Floats
-    """Accept at this ratio and above."""
+    """A ratio at or above it is accepted."""
     fmr: Floats
     """False-match rate: share of different-person trials that are accepted."""
     fnmr: Floats
@@ -54,7 +54,7 @@ Figure = Callable[[Trials, "Floats | None"], float]
 
 
 def read_trials(path: str | os.PathLike[str]) -> Trials:
-    """Reads the file of `vivavoce evaluate --scores`."""
+    """Reads a file that `vivavoce evaluate --scores` has written."""
     with open(path, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     needed = ["same", "llr", "enrolled_speaker", "tested_speaker"]
@@ -79,7 +79,7 @@ def read_trials(path: str | os.PathLike[str]) -> Trials:
 
 
 def trials_of(same: ArrayLike, ratio: ArrayLike, enrolled_speaker: ArrayLike, tested_speaker: ArrayLike) -> Trials:
-    """Trials of your own; speakers are any values that can be told apart."""
+    """Makes trials from your own columns. Speakers can be numbers or names."""
     enrolled, tested = np.asarray(enrolled_speaker), np.asarray(tested_speaker)
     numbers = {name: number for number, name in enumerate(dict.fromkeys([*enrolled.tolist(), *tested.tolist()]))}
     trials = Trials(
@@ -90,12 +90,12 @@ def trials_of(same: ArrayLike, ratio: ArrayLike, enrolled_speaker: ArrayLike, te
     )
     lengths = {name: len(column) for name, column in vars(trials).items() if column is not None}
     if len(set(lengths.values())) != 1:
-        raise ValueError(f"columns must have one length, got {lengths}")
+        raise ValueError(f"all columns must have the same length, got {lengths}")
     return trials
 
 
 def rate_points(trials: Trials, weights: Floats | None = None) -> RatePoints:
-    """Every distinct operating point. Equal ratios fall on the same side of a threshold."""
+    """Returns the error rates at every distinct ratio. Equal ratios are always on the same side of a threshold."""
     _check(trials)
     order = np.argsort(trials.ratio, kind="stable")
     ratio, same = trials.ratio[order], trials.same[order]
@@ -115,7 +115,7 @@ def rate_points(trials: Trials, weights: Floats | None = None) -> RatePoints:
 
 
 def equal_error_rate(trials: Trials, weights: Floats | None = None) -> float:
-    """Where both error rates are equal, interpolated linearly between the two operating points around it."""
+    """Returns the rate at which both error rates are equal, interpolated linearly between the two nearest thresholds."""
     points = rate_points(trials, weights)
     at = int(np.argmax(points.fnmr >= points.fmr))
     before = points.fmr[at - 1] - points.fnmr[at - 1]
@@ -125,16 +125,16 @@ def equal_error_rate(trials: Trials, weights: Floats | None = None) -> float:
 
 
 def fnmr_at_fmr(trials: Trials, fmr: float, weights: Floats | None = None) -> float:
-    """FNMR at the lowest threshold whose FMR is at most `fmr`."""
+    """Returns the FNMR at the lowest threshold whose FMR is at most `fmr`."""
     if not 0 <= fmr <= 1:
         raise ValueError(f"fmr must be a rate from 0 to 1, such as 0.01 for 1 %, got {fmr}")
     points = rate_points(trials, weights)
-    # Rates are sums of weights: the tolerance keeps 1 of 100 from reading as more than 1 %.
+    # Rates are sums of floats: with the tolerance, 1 of 100 counts as 1 %.
     return float(points.fnmr[np.argmax(points.fmr <= fmr + 1e-12)])
 
 
 def cllr(trials: Trials, weights: Floats | None = None) -> float:
-    """Cost of log-likelihood ratio in bits: 0 is perfect, 1 is what "no idea" costs."""
+    """Returns the cost of the log-likelihood ratios (Cllr) in bits: 0 is perfect, 1 is the cost of ratios that say nothing."""
     _check(trials)
     weight = np.ones(len(trials.ratio)) if weights is None else weights
     costs = np.logaddexp(0, np.where(trials.same, -trials.ratio, trials.ratio)) / np.log(2)
@@ -143,7 +143,7 @@ def cllr(trials: Trials, weights: Floats | None = None) -> float:
 
 
 def det_points(trials: Trials) -> tuple[Floats, Floats]:
-    """FMR and FNMR of every threshold that makes an error of both kinds: to be drawn on normal deviates (scipy.stats.norm.ppf)."""
+    """Returns FMR and FNMR for a DET curve: draw them on normal deviates (scipy.stats.norm.ppf). Leaves out rates of 0 and 1."""
     points = rate_points(trials)
     drawn = (points.fmr > 0) & (points.fnmr > 0) & (points.fmr < 1) & (points.fnmr < 1)
     return points.fmr[drawn], points.fnmr[drawn]
@@ -152,12 +152,12 @@ def det_points(trials: Trials) -> tuple[Floats, Floats]:
 def bootstrap_interval(
     trials: Trials, figure: Figure = equal_error_rate, *, resamples: int = 1000, confidence: float = 0.95, seed: int = 1
 ) -> tuple[float, float] | None:
-    """The interval of a figure over people: `figure(trials, weights)`, as `equal_error_rate`.
+    """Returns the confidence interval of a figure. `figure(trials, weights)` is a function such as `equal_error_rate`.
 
-    Speakers are drawn with replacement, and a trial counts as often as its speakers were drawn together: the trials of one speaker hang
-    together, so drawing trials instead would give intervals that are far too narrow. `None` where there are too few speakers to tell.
-    A rate without errors has none in any resample, so its interval is 0 to 0, which says nothing about other people. The command gives an
-    upper limit instead: 1 - 0.05 ** (1 / speakers).
+    Draws speakers with replacement, and weights each trial by how often its speakers were drawn. Trials of one speaker are not
+    independent, so drawing trials would give intervals that are far too narrow. Returns `None` if there are too few speakers.
+    A rate without errors has none in any resample, so its interval is 0 to 0, which says nothing about other people; the command
+    `vivavoce evaluate` gives an upper limit instead: 1 - 0.05 ** (1 / speakers).
     """
     if resamples != int(resamples) or resamples < 1:
         raise ValueError(f"resamples must be a whole number of at least 1, got {resamples}")
@@ -192,7 +192,7 @@ def _check(trials: Trials) -> None:
 
 
 def _uniform(seed: int, start: int, count: int) -> Floats:
-    """The numbers of the command's own generator (mulberry32) from `start` on: the same seed gives the same interval."""
+    """Returns random numbers of the generator that the command uses (mulberry32), so that the same seed gives the same interval."""
     steps = np.arange(start + 1, start + count + 1, dtype=np.uint64)
     state = (np.uint64(seed) + steps * np.uint64(0x6D2B79F5)).astype(np.uint32)
     t = (state ^ (state >> np.uint32(15))) * (state | np.uint32(1))

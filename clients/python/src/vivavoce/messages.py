@@ -1,4 +1,4 @@
-"""Messages of the contract as the box's JSON (proto3): the form of a value follows from the type of its field."""
+"""Converts messages of the contract to and from the JSON of the box (proto3), by the types of their fields."""
 from __future__ import annotations
 
 import base64
@@ -29,21 +29,21 @@ class ContractEnum(str, Enum):
 
     @classmethod
     def of(cls, wire: Any) -> "ContractEnum":
-        """A name that a newer box sends and this client does not know is UNSPECIFIED."""
+        """Returns the member with this name. A name that only a newer box knows becomes UNSPECIFIED."""
         return next((member for member in cls if member.wire == wire), next(iter(cls)))
 
 
 class Message:
-    """Base of the contract's messages."""
+    """Base class of all messages of the contract."""
 
     def to_json(self) -> dict[str, Any]:
-        """What is set, by the contract's names. An empty message that is present stays: presence can mean something."""
+        """Returns the fields that are set. An empty message is kept, because its presence can have a meaning."""
         given = ((field.name, getattr(self, field.name), field.default) for field in fields(self))  # type: ignore[arg-type]
         return {name: _to_json(value) for name, value, default in given if value != default}
 
     @classmethod
     def from_json(cls: type[M], json: dict[str, Any]) -> M:
-        """Reads the box's JSON; what is unknown is left out."""
+        """Reads JSON of the box. Ignores unknown fields."""
         known = _fields_of(cls)  # type: ignore[arg-type]  # a class is hashable, its type variable is not known to be
         return cls(**{name: _from_json(kind, json[key]) for key, (name, kind) in known.items() if json.get(key) is not None})
 
@@ -66,7 +66,7 @@ def _to_json(value: Any) -> Any:
 
 @functools.cache
 def _fields_of(cls: type[Message]) -> dict[str, tuple[str, Any]]:
-    """By their names in JSON."""
+    """Returns name and type of each field, by its name in JSON."""
     hints = typing.get_type_hints(cls)
     return {_camel(name): (name, _plain(kind)) for name, kind in hints.items()}
 
@@ -77,7 +77,7 @@ def _camel(name: str) -> str:
 
 
 def _plain(kind: Any) -> Any:
-    """`X | None` is X: what is absent is not read at all."""
+    """Returns X for `X | None`, because absent fields are never read."""
     if typing.get_origin(kind) in (types.UnionType, typing.Union):
         return next(one for one in typing.get_args(kind) if one is not type(None))
     return kind
@@ -100,6 +100,6 @@ def _from_json(kind: Any, json: Any) -> Any:
 
 
 def _time(text: str) -> datetime:
-    """Python before 3.11 reads neither `Z` nor other than three or six digits of a second."""
+    """Reads a time. Python before 3.11 reads neither `Z` nor fractions of other than three or six digits."""
     seconds, _, fraction = text.removesuffix("Z").partition(".")
     return datetime.fromisoformat(f"{seconds}.{fraction[:6]:0<6}+00:00")

@@ -1,4 +1,4 @@
-"""What callers have of a recording, as the box takes it."""
+"""Converts files, bytes and arrays to recordings that the box accepts."""
 from __future__ import annotations
 
 import os
@@ -12,39 +12,39 @@ if TYPE_CHECKING:
 
 Encoding = Literal["pcm16", "alaw", "mulaw"]
 Audio = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]", "NDArray[Any]"]
-"""A WAV file (its path or its bytes), headerless bytes with `encoding` and `rate`, or an array with `rate`."""
+"""The path or the bytes of a WAV file, headerless bytes (needs `encoding` and `rate`), or a numpy array (needs `rate`)."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Bytes and, where they have no header, their format."""
+    """The bytes of a recording, and their format if they have no header."""
 
     chunk: bytes
     encoding: str = ""
     rate: int = 0
     channels: int = 0
     name: str = ""
-    """Of the file, for what is said about it."""
+    """The file name, for error messages."""
 
 
-def recording_of(audio: Audio, rate: int | None, encoding: Encoding | None, channels: int = 1) -> Recording:
+def recording_of(audio: Audio, rate: int | None, encoding: Encoding | None) -> Recording:
     if isinstance(audio, (str, os.PathLike)):
         path = Path(audio)
-        return _of_bytes(path.read_bytes(), rate, encoding, channels, str(path))
+        return _of_bytes(path.read_bytes(), rate, encoding, str(path))
     if isinstance(audio, (bytes, bytearray, memoryview)):
-        return _of_bytes(bytes(audio), rate, encoding, channels)
-    return _of_array(audio, rate, encoding, channels)
+        return _of_bytes(bytes(audio), rate, encoding)
+    return _of_array(audio, rate, encoding)
 
 
-def _of_bytes(data: bytes, rate: int | None, encoding: Encoding | None, channels: int, name: str = "") -> Recording:
+def _of_bytes(data: bytes, rate: int | None, encoding: Encoding | None, name: str = "") -> Recording:
     if encoding is None:
         if rate is not None:
             raise ValueError("headerless bytes need an encoding: pcm16, alaw or mulaw; a WAV file needs neither encoding nor rate")
         return Recording(data, name=name)
-    return Recording(data, encoding, _checked(rate), channels, name)
+    return Recording(data, encoding, _checked(rate), 1, name)
 
 
-def _of_array(audio: "NDArray[Any]", rate: int | None, encoding: Encoding | None, channels: int) -> Recording:
+def _of_array(audio: "NDArray[Any]", rate: int | None, encoding: Encoding | None) -> Recording:
     import numpy as np
 
     if not isinstance(audio, np.ndarray):
@@ -53,11 +53,11 @@ def _of_array(audio: "NDArray[Any]", rate: int | None, encoding: Encoding | None
         raise ValueError(f"an array must have the shape (samples,) or (samples, channels), got {audio.shape}")
     if audio.ndim == 2 and audio.shape[1] > audio.shape[0]:
         raise ValueError(f"an array must have the shape (samples, channels), got {audio.shape}: transpose it")
-    if audio.dtype == np.uint8 and encoding in ("alaw", "mulaw"):
-        return Recording(audio.tobytes(), encoding, _checked(rate), channels)
-    if encoding is not None:
-        raise ValueError(f"encoding {encoding} is for bytes; an array of {audio.dtype} says what it is itself")
     columns = 1 if audio.ndim == 1 else audio.shape[1]
+    if audio.dtype == np.uint8 and encoding in ("alaw", "mulaw"):
+        return Recording(audio.tobytes(), encoding, _checked(rate), columns)
+    if encoding is not None:
+        raise ValueError(f"encoding {encoding} is only for bytes and uint8 arrays; leave it out for an array of {audio.dtype}")
     if audio.dtype == np.int16:
         return Recording(audio.astype("<i2").tobytes(), "pcm16", _checked(rate), columns)
     if audio.dtype not in (np.float32, np.float64):
@@ -70,13 +70,13 @@ def _of_array(audio: "NDArray[Any]", rate: int | None, encoding: Encoding | None
 
 
 def _checked(rate: int | None) -> int:
-    if rate is None or int(rate) != rate or rate < 1:
-        raise ValueError(f"rate must be the samples per second, as 16000, got {rate}")
+    if isinstance(rate, str) or rate is None or int(rate) != rate or rate < 1:
+        raise ValueError(f"rate must be the number of samples per second, such as 16000, got {rate!r}")
     return int(rate)
 
 
 def _float_wav(data: bytes, channels: int, rate: int) -> bytes:
-    """32-bit floats: nothing of the samples is lost."""
+    """Writes 32-bit floats, so that the samples do not change."""
     frame = 4 * channels
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 3, channels, rate, rate * frame, frame, 32)
     body = b"WAVE" + form + struct.pack("<4sI", b"data", len(data)) + data

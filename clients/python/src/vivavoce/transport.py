@@ -1,8 +1,10 @@
-"""Calls of a box over HTTP: tokens, refusals, and calls that are made again when the box says so."""
+"""Calls a box over HTTP: gets tokens, raises errors, and repeats calls when the box asks for it."""
 from __future__ import annotations
 
 import base64
+import http.client
 import json
+import os
 import random
 import re
 import socket
@@ -28,7 +30,7 @@ _RENEW_BEFORE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class FieldViolation:
-    """What is wrong with one field of a request."""
+    """Describes what is wrong with one field of a request."""
 
     field: str
     violation: str
@@ -36,7 +38,7 @@ class FieldViolation:
 
 
 class StatusError(Exception):
-    """A refusal of the box, in the contract's words."""
+    """The box refused a call. `code` is the status code of the contract, `message` explains it."""
 
     def __init__(
         self,
@@ -50,23 +52,23 @@ class StatusError(Exception):
         self.code = code
         self.message = message
         self.request_id = request_id
-        """Names the call in the box's log."""
+        """Identifies the call in the log of the box."""
         self.field_violations = field_violations
         self.retry_after_seconds = retry_after_seconds
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """Of an application: a token is asked for with these, and again before it expires."""
+    """Client id and secret of an application. The client uses them to get access tokens, and renews these before they expire."""
 
     client_id: str
     client_secret: str
     token_url: str | None = None
-    """Of another issuer; the box's own when absent."""
+    """The token endpoint of another issuer; by default that of the box."""
 
 
 class Transport:
-    """One box. Safe to share between threads: every call is a connection of its own."""
+    """Calls one box. Threads can share it, because each call opens its own connection."""
 
     def __init__(
         self,
@@ -82,6 +84,10 @@ class Transport:
             raise ValueError(f"url must be an address such as http://127.0.0.1:8080, got {url!r}")
         if token is not None and credentials is not None:
             raise ValueError("pass a token or client credentials, not both")
+        if not timeout_seconds > 0:
+            raise ValueError(f"timeout_seconds must be above 0, got {timeout_seconds}")
+        if cafile is not None and not os.path.exists(cafile):
+            raise FileNotFoundError(f"cafile does not exist: {cafile}")
         self._url = url.rstrip("/")
         self._timeout = timeout_seconds
         self._retries = retries
@@ -94,7 +100,7 @@ class Transport:
         self._tokens = _Tokens(credentials, self._url, self._open) if credentials else None
 
     def call(self, verb: str, path: str, body: str | None, request: Message, answer: type[M]) -> M:
-        """One operation, by the HTTP binding of the contract."""
+        """Calls one operation through its HTTP binding."""
         sent = body is not None and body != "*"
         fields = (replace(request, **{body: b""}) if sent else request).to_json()  # type: ignore[arg-type, type-var]
         filled = re.sub(r"\{([\w.]+)\}", lambda name: urllib.parse.quote(_take(fields, name[1]), safe=""), path)
@@ -123,7 +129,7 @@ class Transport:
                 return self._once(verb, path, data, headers | authorization)
             except StatusError as error:
                 if error.code == StatusCode.NOT_AUTHORIZED and self._tokens and token and not renewed:
-                    # The box was given other keys, or revoked it: the next token may fare better.
+                    # The box has new keys, or the token was revoked: try once more with a new token.
                     self._tokens.discard(token)
                     renewed = True
                     continue
@@ -131,7 +137,7 @@ class Transport:
                 busy = error.code in (StatusCode.BUSY, StatusCode.RATE_EXCEEDED)
                 if not busy or attempt >= self._retries or asked > _LONGEST_WAIT_SECONDS:
                     raise
-                # The box keeps a place for the time that it asked for. Scattered, so that many clients do not come back at once.
+                # The box reserves a place for the time that it asked for. The random factor keeps clients from returning all at once.
                 time.sleep(max(asked, 2 ** min(attempt, 4) - 1) * random.uniform(1, 1.25))
                 attempt += 1
 
@@ -142,7 +148,7 @@ class Transport:
         raise _refusal(status, answer)
 
     def _open(self, verb: str, url: str, data: bytes | None, headers: dict[str, str]) -> tuple[int, Any, float | None]:
-        """The status of HTTP, the JSON of the answer and the seconds of `Retry-After`, each `None` where there is none."""
+        """Returns the HTTP status, the JSON of the answer, and `Retry-After` in seconds; the last two can be `None`."""
         from .contract import StatusCode
 
         request = urllib.request.Request(url, data=data, headers=headers, method=verb)
@@ -158,22 +164,30 @@ class Transport:
             ) from error
         except urllib.error.URLError as error:
             raise ConnectionError(f"cannot connect to {self._url}: {error.reason}") from error
+        except (http.client.HTTPException, OSError) as error:
+            if isinstance(error, http.client.BadStatusLine) and not isinstance(error, OSError):
+                raise ConnectionError(f"{self._url} does not speak HTTP; does it need https://?") from error
+            raise ConnectionError(f"the connection to {self._url} was lost during the call: {error}") from error
 
     def _token(self) -> str | None:
         if self._tokens:
             return self._tokens.token()
-        return self._given() if callable(self._given) else self._given
+        given = self._given() if callable(self._given) else self._given
+        # Checked here because the error of the standard library would show the token.
+        if given is not None and not re.fullmatch(r"[!-~]+", given):
+            raise ValueError("the token must not have spaces, line breaks or other characters that a header cannot send")
+        return given
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A token must not travel to where the caller did not send it."""
+    """Does not follow redirects, so that a token is only sent to the given address."""
 
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:
         return None
 
 
 class _Tokens:
-    """One token for all threads, asked for again before it expires."""
+    """Holds one token for all threads, and renews it before it expires."""
 
     def __init__(self, credentials: Credentials, url: str, send: Callable[..., tuple[int, Any, float | None]]) -> None:
         self._url = credentials.token_url or f"{url}/oauth2/token"
@@ -208,7 +222,7 @@ class _Tokens:
         said = answer if isinstance(answer, dict) else {}
         token = said.get("access_token")
         if status != 200 or not isinstance(token, str):
-            # 429: too many failed attempts, perhaps of somebody else. The credentials may be right.
+            # 429 means too many failed attempts, perhaps of another client: the credentials may be right.
             is_refused = 400 <= status < 500 and status != 429
             code = StatusCode.NOT_AUTHORIZED if is_refused else StatusCode.BUSY
             why = said.get("error_description") or said.get("error") or f"HTTP {status}"
@@ -224,7 +238,7 @@ def _refusal(http_status: int, answer: Any) -> StatusError:
 
     told = answer.get("status") if isinstance(answer, dict) else None
     if not isinstance(told, dict):
-        return StatusError(StatusCode.INTERNAL_ERROR, f"HTTP {http_status} without a status")
+        return StatusError(StatusCode.INTERNAL_ERROR, f"the answer (HTTP {http_status}) is not one of a vivavoce box; check the address")
     status = Status.from_json(told)
     return StatusError(
         status.status_code,
@@ -236,7 +250,7 @@ def _refusal(http_status: int, answer: Any) -> StatusError:
 
 
 def _seconds(header: str | None) -> float | None:
-    """`Retry-After` in seconds; a date, which no box sends, is ignored."""
+    """Reads `Retry-After` in seconds. A box never sends a date, so dates are ignored."""
     return float(header) if header and re.fullmatch(r"\d{1,9}", header) else None
 
 
@@ -248,7 +262,7 @@ def _json(data: bytes) -> Any:
 
 
 def _take(fields: dict[str, Any], dotted: str) -> str:
-    """A variable of the path; it stands there and nowhere else."""
+    """Removes a variable of the path from the fields and returns it, because it must not appear in the body or query too."""
     *outer, last = dotted.split(".")
     at = fields
     for name in outer:
@@ -260,7 +274,7 @@ def _take(fields: dict[str, Any], dotted: str) -> str:
 
 
 def _flat(fields: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """`context.gk_scope_id.value=default`: what a query carries."""
+    """Flattens fields for a query: `context.gk_scope_id.value=default`."""
     pairs: list[tuple[str, str]] = []
     for name, value in fields.items():
         for one in value if isinstance(value, list) else [value]:

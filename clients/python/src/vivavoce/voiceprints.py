@@ -1,4 +1,4 @@
-"""The easy door: voices by name, in one line each, over the operations of the contract."""
+"""Enroll and check voices by name: one call for each task, made of operations of the contract."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -21,91 +21,97 @@ _RECORDING_FIELDS = {"chunk", "encoding", "rate", "channels"}
 
 @dataclass(frozen=True)
 class Comparison:
-    """The comparison that counts; `None` where nothing was compared."""
+    """The comparison behind a decision. All values are `None` if nothing was compared."""
 
     score: float | None
-    """Cosine, -1..1."""
+    """Cosine similarity, -1 to 1."""
     ratio: float | None
-    """Calibrated log-likelihood ratio (natural logarithm)."""
+    """Calibrated log-likelihood ratio (natural logarithm). Higher means more likely the same person."""
     threshold: float | None
-    """The lowest ratio that is a match in this call, for audio of this quality."""
+    """A ratio at or above this threshold is a match. It depends on the quality of the audio."""
     false_accept_rate: float | None
-    """The target that the threshold keeps."""
+    """The target false-accept rate from which the threshold follows."""
 
 
 @dataclass(frozen=True)
 class Candidate(Comparison):
-    """One of those that were compared."""
+    """The comparison with one enrolled person."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Answer(Comparison):
-    """What a check says."""
+    """The result of a check."""
 
     decision: c.Decision
     reason: c.DecisionReason
     risk: int | None
-    """0..1000, higher is riskier."""
+    """0 to 1000; higher is riskier."""
     reliability: int | None
-    """0..100"""
+    """0 to 100; higher is more reliable."""
     net_speech_seconds: float
+    """Seconds of speech in the audio, without pauses."""
     result: Any
-    """The contract's result, with all it says."""
+    """The result message of the contract, with all its fields."""
 
 
 @dataclass(frozen=True)
 class Identification(Answer):
-    """Who of several it is."""
+    """The result of `identify`."""
 
     person: str | None
-    """`None` unless the decision is AUTHENTIC."""
+    """The identified person; `None` unless the decision is AUTHENTIC."""
     candidates: tuple[Candidate, ...]
-    """Best first."""
+    """The persons that were compared, best match first."""
 
 
 @dataclass(frozen=True)
 class Analysis(Answer):
-    """Several checks at once."""
+    """The result of `analyze` and `watch`."""
 
     validity: c.AudioValidity
+    """Whether the audio is good enough for the checks."""
     likeliest_person: str | None
+    """The best match among the persons, whatever the decision is."""
     likeliest_fraudster: str | None
-    """The most likely that were compared, whatever the decision."""
+    """The best match among the fraudsters, whatever the decision is."""
 
 
 @dataclass(frozen=True)
 class EnrolledSegment:
-    """What became of one recording."""
+    """The result of enrolling one recording."""
 
     enrolled: bool
     reason: c.EnrollReason
+    """Why it was enrolled or not."""
     validity: c.AudioValidity
     net_speech_seconds: float
     snr_db: float | None
     used_for_training: bool | None
-    """`None` when no training took place."""
+    """Whether the voiceprint was trained with it; `None` if there was no training."""
 
 
 @dataclass(frozen=True)
 class Enrollment:
-    """A print after recordings were added to it."""
+    """The result of `enroll`: the state of the voiceprint after the recordings were added."""
 
     trained: bool
+    """True if the voiceprint can now be used in checks."""
     reason: c.TrainReason
-    """TRAIN_OK, or what is missing."""
+    """TRAIN_OK, or why the voiceprint could not be trained."""
     status: c.VoiceprintProfileStatus
     print_version: int
     enroll_status: c.EnrollStatus
     net_speech_seconds: float
-    """Of the speech that the print was trained from."""
+    """Seconds of speech in the recordings that count for training."""
     missing_speech_seconds: float | None
+    """Seconds of speech still needed for training; `None` with `train=False`."""
     missing_recordings: int | None
-    """What is still needed before it can be trained; `None` where training was not tried."""
+    """Number of recordings still needed for training; `None` with `train=False`."""
     profile_id: str
     segments: tuple[EnrolledSegment, ...]
-    """One for each recording given."""
+    """One result for each recording, in the order given."""
 
 
 def connect(
@@ -121,10 +127,16 @@ def connect(
     retries: int = 3,
     cafile: str | None = None,
 ) -> "Voiceprints":
-    """A box. With client credentials tokens are asked for and renewed; with a token (or a function that gives one) it is used as it is.
+    """Returns a client of the box at `url`. Nothing is sent before the first call.
 
-    `cafile` is a certificate (PEM) to trust, where the box has one of its own making. Calls that the box refuses as BUSY or RATE_EXCEEDED
-    are made again `retries` times, when the box says they may be.
+    client_id, client_secret: the client gets access tokens with these credentials, and renews them in time.
+    token_url: where to get the tokens; by default from the box itself.
+    token: instead of credentials, an access token, or a function that returns one for each call.
+    scope: the scope of the voices; voices of different scopes are never compared.
+    configset: the configuration set, which has the limits and target rates of the checks.
+    timeout_seconds: how long to wait for each answer of the box.
+    retries: how often to repeat a call that the box refused as BUSY or RATE_EXCEEDED, each time after the delay that the box asks for.
+    cafile: a file with the certificate (PEM) to trust, if the box has a self-signed one.
     """
     if (client_id is None) != (client_secret is None):
         raise ValueError("client_id and client_secret must be given together")
@@ -136,11 +148,14 @@ def connect(
 
 
 class Voiceprints:
-    """Voices of one scope, by name. Every call is a session of its own, so that its audio is deleted when it has been answered."""
+    """The voices of one scope, by name. Each check or enrollment is a separate session: the box deletes its audio after the answer.
+
+    Can be used in several threads at once.
+    """
 
     def __init__(self, operations: c.Operations, scope: str, configset: str) -> None:
         self.operations = operations
-        """The contract's operations, for everything that the easy door has no word for."""
+        """All operations of the contract, for everything that the methods of this class do not cover."""
         self._scope = c.UniqueId(value=scope)
         self._configset = configset
 
@@ -148,7 +163,7 @@ class Voiceprints:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is held open: every call has a connection of its own."""
+        """Does nothing: each call opens and closes its own connection, so there is nothing to close."""
 
     def enroll(
         self,
@@ -161,7 +176,11 @@ class Voiceprints:
         tag: str = "",
         train: bool = True,
     ) -> Enrollment:
-        """Adds recordings to a person's print and trains it when there is enough. Can be called again with more."""
+        """Adds recordings to a person's voiceprint, and trains it if there is enough speech. Call it again to add more.
+
+        `train=False` only adds the recordings. `tag` separates several voiceprints of one person.
+        `channel` is the channel to use (1 is the first); by default all channels are mixed.
+        """
         return self._enroll("person", person, recordings, rate, encoding, channel, tag, train)
 
     def enroll_fraudster(
@@ -175,7 +194,7 @@ class Voiceprints:
         tag: str = "",
         train: bool = True,
     ) -> Enrollment:
-        """As `enroll`, for somebody to be watched for."""
+        """Like `enroll`, for a fraudster that `watch` and `analyze` search for."""
         return self._enroll("fraudster", fraudster, recordings, rate, encoding, channel, tag, train)
 
     def verify(
@@ -189,7 +208,10 @@ class Voiceprints:
         tag: str = "",
         ignore_checkpoints: bool = False,
     ) -> Answer:
-        """Is it this person?"""
+        """Checks whether the voice is that of this person: AUTHENTIC, NO_MATCH, or UNCERTAIN with the reason.
+
+        `ignore_checkpoints` uses all the audio instead of stopping as soon as the result is clear.
+        """
         recording = recording_of(audio, rate, encoding)
         profile = self._profile("person", person, tag)
         with self._session() as context:
@@ -214,7 +236,7 @@ class Voiceprints:
         tag: str | None = None,
         ignore_checkpoints: bool = False,
     ) -> Identification:
-        """Which of these persons is it, if any? Without names: of all that are enrolled."""
+        """Finds out which of these persons is speaking, if any. Without `persons`, compares everybody who is enrolled."""
         recording = recording_of(audio, rate, encoding)
 
         def identified() -> tuple[dict[str, str], c.IdentifyResult]:
@@ -241,12 +263,36 @@ class Voiceprints:
             candidates=candidates,
         )
 
-    def watch(self, audio: Audio, fraudsters: Sequence[str] | None = None, **choices: Any) -> Analysis:
-        """Is it a known fraudster? FRAUD, NO_RISK_DETECTED, or why neither. Without names: any that is enrolled.
+    def watch(
+        self,
+        audio: Audio,
+        fraudsters: Sequence[str] | None = None,
+        *,
+        persons: Sequence[str] = (),
+        synthetic: bool = False,
+        playback: bool = False,
+        rate: int | None = None,
+        encoding: Encoding | None = None,
+        channel: int | None = None,
+        tag: str | None = None,
+        ignore_checkpoints: bool = False,
+    ) -> Analysis:
+        """Checks whether the voice is that of a known fraudster: FRAUD, NO_RISK_DETECTED, or UNCERTAIN with the reason.
 
-        Takes the choices of `analyze`.
+        Without `fraudsters`, compares all of them. The other arguments are those of `analyze`.
         """
-        return self.analyze(audio, fraudsters=True if fraudsters is None else fraudsters, **choices)
+        return self.analyze(
+            audio,
+            persons=persons,
+            fraudsters=True if fraudsters is None else fraudsters,
+            synthetic=synthetic,
+            playback=playback,
+            rate=rate,
+            encoding=encoding,
+            channel=channel,
+            tag=tag,
+            ignore_checkpoints=ignore_checkpoints,
+        )
 
     def analyze(
         self,
@@ -262,7 +308,11 @@ class Voiceprints:
         tag: str | None = None,
         ignore_checkpoints: bool = False,
     ) -> Analysis:
-        """Several checks at once, or, with none asked for, what the audio is like. `fraudsters=True`: all that are enrolled."""
+        """Runs several checks at once. Without any check, only measures the quality of the audio.
+
+        persons: compare with these persons. fraudsters: compare with these fraudsters, or with all (`True`).
+        synthetic: does the voice sound synthetic? playback: does it sound played back by a loudspeaker?
+        """
         recording = recording_of(audio, rate, encoding)
 
         def analyzed() -> tuple[dict[str, str], c.AnalyzeAudioResult]:
@@ -270,7 +320,7 @@ class Voiceprints:
             if fraudsters is True or fraudsters:
                 watched = self._profiles("fraudster", None if fraudsters is True else fraudsters, tag)
                 if not watched:
-                    raise StatusError(c.StatusCode.NOT_FOUND, "no fraudster is enrolled to be watched for")
+                    raise StatusError(c.StatusCode.NOT_FOUND, "no fraudster is enrolled; enroll one before watching")
                 names = names | watched
             with self._session() as context:
                 request = c.AnalyzeAudioRequest(
@@ -299,19 +349,19 @@ class Voiceprints:
         )
 
     def people(self) -> list[str]:
-        """The names of all persons that have a profile."""
+        """Returns the names of all persons who have a voiceprint profile, in alphabetical order."""
         return sorted({one.owner_id for one in self._listed("person")})
 
     def fraudsters(self) -> list[str]:
-        """The names of all fraudsters that have a profile."""
+        """Returns the names of all fraudsters who have a voiceprint profile, in alphabetical order."""
         return sorted({one.owner_id for one in self._listed("fraudster")})
 
     def erase(self, person: str, tag: str | None = None) -> bool:
-        """Erases a person: prints, recordings, keys; with a tag only that print. False when there was nothing."""
+        """Erases a person's voiceprints, recordings and keys; with `tag`, only that voiceprint. Returns False if there was nothing to erase."""
         return self._erase("person", person, tag)
 
     def erase_fraudster(self, fraudster: str, tag: str | None = None) -> bool:
-        """As `erase`."""
+        """Like `erase`, for a fraudster."""
         return self._erase("fraudster", fraudster, tag)
 
     def _enroll(
@@ -328,7 +378,7 @@ class Voiceprints:
         _check_name(name)
         if isinstance(recordings, (str, bytes)) or len(recordings) == 0:
             raise ValueError("recordings must be a list of at least one recording")
-        # All are read before anything is kept: a call that is refused leaves nobody, and no half of an enrollment, behind.
+        # Reads all recordings before it stores any, so that a refused call stores nothing.
         read = [recording_of(one, rate, encoding) for one in recordings]
         with self._session() as context:
             sent = [self._upload(context, one) for one in read]
@@ -465,12 +515,12 @@ class Voiceprints:
             return self._profile(kind, name, tag)
 
     def _profiles(self, kind: Kind, names: Sequence[str] | None, tag: str | None) -> dict[str, str]:
-        """Names by the ids of their profiles."""
+        """Returns the names by the ids of their profiles."""
         if names is None:
             listed = self._listed(kind)
             return {_id(one.gk_voiceprint_profile_id): one.owner_id for one in listed if tag in (None, one.profile_tag)}
         if isinstance(names, str):
-            raise ValueError(f"names must be a list, got the text {names!r}")
+            raise ValueError(f"names must be a list, got the string {names!r}")
         return {self._profile(kind, name, tag or ""): name for name in names}
 
     def _listed(self, kind: Kind, owner: str = "") -> Iterator[c.VoiceprintProfileSummary]:
@@ -510,11 +560,11 @@ class Voiceprints:
 
 def _check_name(name: str) -> None:
     if not isinstance(name, str) or name == "":
-        raise ValueError(f"a name must be a text that is not empty, got {name!r}")
+        raise ValueError(f"a name must be a string that is not empty, got {name!r}")
 
 
 def _unless_erased(everybody: bool, work: Callable[[], T]) -> T:
-    """Where everybody is compared, somebody may be erased in the meantime: then again, without them. Somebody who was named must be there."""
+    """Runs `work` again if it compares everybody and a profile was erased in the meantime. A named person must exist."""
     tries_left = 8
     while True:
         try:
