@@ -1,6 +1,7 @@
-// Checks a folder of recordings against a list of claims, and writes a CSV: npm install vivavoce, then
+// Checks the recordings of a list of claims, and writes a CSV file. Run `npm install vivavoce`, then
 //   node batch.mjs enrolled/ claims.csv > answers.csv
-// enrolled/<person>/*.wav enroll; each line of claims.csv is `person,file.wav`. What one recording lacks stops no other.
+// The files enrolled/<person>/*.wav enroll a person. Each line of claims.csv is `person,file.wav`. A person or a recording that
+// cannot be used is reported, and the others are processed.
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { openVoiceprints } from "vivavoce";
@@ -9,13 +10,18 @@ const [folder, list] = process.argv.slice(2);
 if (!folder || !list) throw new Error("usage: node batch.mjs ENROLLED_FOLDER CLAIMS.csv");
 const voice = await openVoiceprints();
 
-for (const person of (await readdir(folder)).sort()) {
+const people = (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isDirectory());
+for (const person of people.map(({ name }) => name).sort()) {
   const files = (await readdir(join(folder, person))).filter((name) => name.endsWith(".wav")).sort();
-  const { trained, reason } = await voice.enroll(person, await Promise.all(files.map((name) => readFile(join(folder, person, name)))));
-  if (!trained) console.error(`${person} is not trained: ${reason}`);
+  try {
+    const { trained, reason } = await voice.enroll(person, await Promise.all(files.map((name) => readFile(join(folder, person, name)))));
+    if (!trained) console.error(`${person} is not enrolled: ${reason}`);
+  } catch (error) {
+    console.error(`${person} is not enrolled: ${error.message}`);
+  }
 }
 
-const claims = (await readFile(list, "utf8")).trim().split("\n").map((line) => line.split(","));
+const claims = (await readFile(list, "utf8")).trim().split(/\s*\n/).map((line) => line.split(","));
 const answered = claims.map(async ([person, file]) => {
   try {
     const { decision, reason, ratio, threshold } = await voice.verify(person, await readFile(resolve(dirname(list), file)));

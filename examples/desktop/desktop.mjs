@@ -1,6 +1,6 @@
-// A desktop program without Electron: a page of this machine alone, in a window of the Chromium, Chrome or Edge that is there.
+// A desktop program without Electron: it serves a page to this machine only and opens it in a window of Chromium, Chrome or Edge.
 //   npm install vivavoce, then node desktop.mjs
-// Voices stay in the folder VOICES. PORT must stay the same for them to be found again; BROWSER names another browser.
+// Voices are kept in the folder VOICES (by default ~/.desktop-voices), and belong to the PORT (7423). BROWSER selects another browser.
 import { spawn } from "node:child_process";
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -19,7 +19,7 @@ const types = { ".html": "text/html", ".js": "text/javascript", ".wasm": "applic
 const policy = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'";
 
 const server = createServer(async (request, response) => {
-  // A file by its name, beside this program or in one of the two folders: nothing else is served.
+  // Serves only files of three folders: that of this program, and two of the package.
   const [known, place = "", name = "index.html"] =
     /^\/(?:(vivavoce|microphone)\/)?([\w-]+\.(?:html|js|wasm|vvm))?$/.exec(request.url) ?? [];
   const file = join(places[place], name);
@@ -41,10 +41,10 @@ server.listen(Number(process.env.PORT ?? 7423), "127.0.0.1", () => {
   open(browsers, [`--app=${url}`, `--user-data-dir=${voices}`, "--no-first-run"]);
 });
 
-/** The first of them that is there. The program ends with its window. */
+/** Opens the first browser that is installed. The program ends when its window is closed. */
 function open([browser, ...others], args) {
   if (browser === undefined) {
-    console.error("no browser was found: set BROWSER to one, or open the address above");
+    console.error("no browser found; set BROWSER to the command of yours, or open the address above");
     return;
   }
   const window = spawn(browser, args, { stdio: "ignore" });

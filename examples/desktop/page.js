@@ -11,8 +11,11 @@ say((await voice.people()).includes(person) ? "You are enrolled here." : "Ready.
 for (const button of [enroll, check]) button.disabled = false;
 
 let recorder = null;
-/** The first press records, the second hands over what was said. */
+let busy = false;
+/** The first click starts recording, the second stops it and uses the recording. */
 const recording = (button, other, use) => async () => {
+  if (busy) return; // a double click would open the microphone twice
+  busy = true;
   try {
     if (!recorder) {
       recorder = await startRecording({
@@ -20,26 +23,29 @@ const recording = (button, other, use) => async () => {
           level.value = Math.max(0, 1 + levelDb / 60);
         },
         state: (state) => say({ muted: "Your microphone is muted.", silent: "Hardly any sound arrives.", sound: "Speak now." }[state]),
-        lost: () => say("The microphone went away."),
+        lost: () => say("The microphone was disconnected."),
       });
       other.disabled = true;
       button.setAttribute("aria-pressed", "true");
       say("Speak now.");
       return;
     }
-    const audio = await recorder.stop();
+    const { stop } = recorder;
     [recorder, other.disabled] = [null, false];
     button.setAttribute("aria-pressed", "false");
-    say(await use(audio));
+    say("Listening…");
+    say(await use(await stop()));
   } catch (error) {
     say(error.message);
+  } finally {
+    busy = false;
   }
 };
 
 enroll.onclick = recording(enroll, check, async (audio) => {
   const { trained, missingRecordings, missingSpeechSeconds } = await voice.enroll(person, [audio]);
   if (trained) return "You are enrolled.";
-  return `Not yet: ${missingRecordings} more recordings, ${missingSpeechSeconds.toFixed(0)} s more speech.`;
+  return `Not yet: ${missingRecordings} more recordings and ${missingSpeechSeconds.toFixed(0)} s more speech needed.`;
 });
 check.onclick = recording(check, enroll, async (audio) => {
   const { decision, reason, ratio, threshold } = await voice.verify(person, audio);

@@ -1,4 +1,4 @@
-// Voices behind an Express application: npm install express vivavoce, then node app.mjs
+// An Express application that enrolls and checks voices. Run `npm install express vivavoce`, then node app.mjs
 //   curl --data-binary @ada-1.wav -H 'content-type: audio/wav' http://127.0.0.1:3000/people/ada      (three times)
 //   curl --data-binary @ada-4.wav -H 'content-type: audio/wav' http://127.0.0.1:3000/people/ada/check
 import express from "express";
@@ -22,7 +22,7 @@ app.delete("/people/:name", async ({ params }, response) => {
   response.status((await voice.erase(params.name)) ? 204 : 404).end();
 });
 
-// A refusal says what is wrong in words that may be shown; anything else is ours to look at.
+// The message of a StatusError can be shown to the caller; any other error is a defect of this program.
 app.use((error, _request, response, next) => {
   if (!(error instanceof StatusError)) return next(error);
   const status = error.code === StatusCode.NOT_FOUND ? 404 : 400;

@@ -1,4 +1,4 @@
-// A jambonz application: the caller is heard by the box while the call goes on.
+// A jambonz application: the box listens to the caller while the call goes on.
 // BOX=wss://voice.example.com/telephony/jambonz BOX_USER=pbx BOX_PASSWORD=… node examples/jambonz/app.mjs
 import { createServer } from "node:http";
 

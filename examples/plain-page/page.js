@@ -8,7 +8,7 @@ const person = "you";
 const voice = await openVoiceprints({ store: await openIndexedDbStore("plain-page") });
 say((await voice.people()).includes(person) ? "You are enrolled here. Check a recording." : "Ready. Enroll three recordings.");
 
-/** What the person chose is refused in words: they are shown as they are. */
+/** Messages of errors are sentences that can be shown to people. */
 const answering = (work) => async (event) => {
   try {
     say("Listening…");
@@ -21,7 +21,7 @@ const answering = (work) => async (event) => {
 document.querySelector("#enroll").onchange = answering(async (files) => {
   const { trained, missingRecordings, missingSpeechSeconds } = await voice.enroll(person, files);
   if (trained) return "You are enrolled. Check a recording.";
-  return `Not yet: ${missingRecordings} more recordings, ${missingSpeechSeconds.toFixed(0)} s more speech.`;
+  return `Not yet: ${missingRecordings} more recordings and ${missingSpeechSeconds.toFixed(0)} s more speech needed.`;
 });
 document.querySelector("#check").onchange = answering(async ([file]) => {
   const { decision, reason, ratio, threshold } = await voice.verify(person, file);

@@ -54,19 +54,21 @@ it("express: enrolls with three requests, checks, erases, and reports errors", a
   }
 });
 
-it("batch: writes a line for each claim, even if others fail", async () => {
+it("batch: writes a line for each claim, whatever else is in its folder and whoever cannot be enrolled", async () => {
   for (const person of ["ada", "bob"]) {
     mkdirSync(at("enrolled", person), { recursive: true });
     for (const take of [1, 2, 3])
       copyFileSync(at(`voices/${person}-${take}.wav`), at("enrolled", person, `${take}.wav`));
   }
+  writeFileSync(at("enrolled/.DS_Store"), "");
+  mkdirSync(at("enrolled/eve"));
   writeFileSync(
     at("claims.csv"),
-    "ada,voices/ada-4.wav\nbob,voices/ada-4.wav\nada,missing.wav\ncarol,voices/ada-4.wav\n",
+    "ada,voices/ada-4.wav\r\nbob,voices/ada-4.wav\r\nada,missing.wav\r\ncarol,voices/ada-4.wav\r\n",
   );
   const program = join(ROOT, "examples/batch/batch.mjs");
   const { stdout, stderr } = await execute(process.execPath, [program, at("enrolled"), at("claims.csv")]);
-  expect(stderr).toBe("");
+  expect(stderr).toBe("eve is not enrolled: recordings must be a list of at least one recording\n");
   const [header, ...lines] = stdout.trim().split("\n");
   expect(header).toBe("person,file,decision,reason,ratio,threshold");
   expect(lines).toHaveLength(4);
@@ -120,6 +122,14 @@ it("desktop: opens a browser window, whose page enrolls and checks the microphon
     const page = await browser.newPage();
     const wrong: string[] = [];
     page.on("pageerror", (error) => wrong.push(error.message));
+    await page.addInitScript(() => {
+      const { mediaDevices } = navigator;
+      const ask = mediaDevices.getUserMedia.bind(mediaDevices);
+      mediaDevices.getUserMedia = (constraints) => {
+        document.title += " opened";
+        return ask(constraints);
+      };
+    });
     await page.goto(url);
     const told = page.getByRole("status");
     const says = (text: RegExp) => told.filter({ hasText: text }).waitFor({ timeout: 60_000 });
@@ -128,8 +138,12 @@ it("desktop: opens a browser window, whose page enrolls and checks the microphon
     let enrolled = false;
     for (let recordings = 1; !enrolled; recordings++) {
       expect(recordings).toBeLessThanOrEqual(6);
-      await page.click("#enroll");
+      // A double click.
+      await page.evaluate(() => {
+        for (const _ of [1, 2]) document.querySelector<HTMLElement>("#enroll")!.click();
+      });
       await says(/Speak now/);
+      expect((await page.title()).match(/opened/g)).toHaveLength(recordings);
       await page.waitForTimeout(5000);
       await page.click("#enroll");
       await says(recordings === 1 ? /2 more recordings/ : /more recording|Not yet|You are enrolled\./);

@@ -18,14 +18,14 @@ export default function Page() {
     return () => void opening.then((opened) => opened.close(), () => {});
   }, []);
 
-  /** What the person chose is refused in words: they are shown as they are. */
+  /** Messages of errors are sentences that can be shown to people. */
   const answering = (work) => async (event) => {
     say("Listening…");
     say(await work([...event.target.files]).catch((error) => error.message));
   };
   const enroll = answering(async (files) => {
     const { trained, missingRecordings } = await voices.enroll(person, files);
-    return trained ? "You are enrolled." : `Not yet: ${missingRecordings} more recordings.`;
+    return trained ? "You are enrolled." : `Not yet: ${missingRecordings} more recordings needed.`;
   });
   const check = answering(async ([file]) => {
     const { decision, reason, ratio, threshold } = await voices.verify(person, file);
