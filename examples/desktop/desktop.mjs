@@ -44,7 +44,7 @@ server.listen(Number(process.env.PORT ?? 7423), "127.0.0.1", () => {
 /** Opens the first browser that is installed. The program ends when its window is closed. */
 function open([browser, ...others], args) {
   if (browser === undefined) {
-    console.error("no browser found; set BROWSER to the command of yours, or open the address above");
+    console.error("no browser found; set BROWSER to the command that starts yours, or open the address above");
     return;
   }
   const window = spawn(browser, args, { stdio: "ignore" });
