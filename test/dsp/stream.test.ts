@@ -2,7 +2,17 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BAD_RATE, BAD_WINDOW } from "../../src/engine/gen/kernel-exports.js";
 import { mix, noise, speak } from "../voice.js";
-import { floats, instantiate, type Kernels, listen, measured, push, resample, type Window, windowOf } from "./kernels.js";
+import {
+  floats,
+  instantiate,
+  type Kernels,
+  listen,
+  measured,
+  push,
+  resample,
+  type Window,
+  windowOf,
+} from "./kernels.js";
 
 const kernels = instantiate();
 kernels.seal();
