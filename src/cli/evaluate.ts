@@ -16,7 +16,7 @@ import { keepLastEvaluation, lastEvaluation } from "../evaluate/last-evaluation.
 import { figuresOf, tablesOf } from "../evaluate/tables.js";
 import { readTrialSet, TrialSetError } from "../evaluate/trials.js";
 import { scoresCsv, worstPairs } from "../evaluate/verdicts.js";
-import { VoiceCache } from "../evaluate/voice-cache.js";
+import { CacheError, VoiceCache } from "../evaluate/voice-cache.js";
 import { evaluationFile } from "../server/config.js";
 import { modelNames } from "../server/model-location.js";
 import { VERSION } from "../server/version.js";
@@ -149,7 +149,9 @@ export async function evaluated(
     const cache =
       options.cache === false
         ? VoiceCache.inMemory()
-        : await VoiceCache.open(cachePath(options.cache, engine.model.revision));
+        : await VoiceCache.open(cachePath(options.cache, engine.model.revision)).catch((error: unknown) => {
+            throw error instanceof CacheError ? new CommandError(error.message) : error;
+          });
     let phase = "";
     const evaluation = await evaluate(
       set,

@@ -9,6 +9,14 @@ export interface CachedVoice {
   readonly embedding: Float32Array | null;
 }
 
+/** The file must not be written. */
+export class CacheError extends Error {
+  override readonly name = "CacheError";
+}
+
+/** How every line begins; an interruption may have cut it. */
+const lineStart = '{"key":';
+
 /**
  * Embeddings by key (hash of the file, model revision, condition), one JSON line each. They are appended as they are computed, so an
  * interrupted evaluation continues where it stopped; an incomplete last line is ignored.
@@ -30,7 +38,10 @@ export class VoiceCache {
       if (error.code === "ENOENT") return "";
       throw error;
     });
-    for (const line of text.split("\n")) {
+    const lines = text.split("\n").filter((line) => line !== "");
+    if (lines.length > 0 && !lines.some((line) => line.startsWith(lineStart) || lineStart.startsWith(line)))
+      throw new CacheError(`${path}: this file exists and is not a cache of embeddings`);
+    for (const line of lines) {
       const entry = parseLine(line);
       if (entry) cache.#voices.set(entry.key, entry.voice);
     }
@@ -54,7 +65,6 @@ export class VoiceCache {
 }
 
 function parseLine(line: string): { key: string; voice: CachedVoice } | null {
-  if (line === "") return null;
   try {
     const { key, measures, embedding } = JSON.parse(line) as {
       key: string;

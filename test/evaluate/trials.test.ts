@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -173,5 +173,15 @@ describe("the cache of embeddings", () => {
     expect(again.get("three")).toBeUndefined();
     await again.put("four", { measures, embedding });
     expect((await VoiceCache.open(path)).get("four")!.embedding).toEqual(embedding);
+  });
+
+  it("does not write into a file that is no cache", async () => {
+    const path = join(folder, "call.wav");
+    await writeFile(path, "RIFF1234WAVE");
+    await expect(VoiceCache.open(path)).rejects.toThrow(`${path}: this file exists and is not a cache of embeddings`);
+    expect(await readFile(path, "utf8")).toBe("RIFF1234WAVE");
+    const cut = join(folder, "cut.jsonl");
+    await writeFile(cut, '{"ke');
+    await VoiceCache.open(cut);
   });
 });
