@@ -328,7 +328,8 @@ async function reasonForNone(
 ): Promise<DecisionReason> {
   if (profiles.length === 0 || profiles.length > mostScoredDirectly) return DecisionReason.NO_SCORES;
   for (const found of profiles) {
-    if (isPrint(found)) return DecisionReason.NO_SCORES;
+    // More segments would not help a print that is obsolete or whose consent is withdrawn.
+    if (isPrint(found) || !mayBeUsed(found)) return DecisionReason.NO_SCORES;
     const segments = (await deps.store.profiles.segments(scopeId, found.id)).map(({ processed }) =>
       audioModel(processed),
     );
