@@ -1,5 +1,5 @@
 import type { Id } from "../store/port.js";
-import { engagementOf, scopeOf } from "./context.js";
+import { configurationSetOf, engagementOf, scopeOf } from "./context.js";
 import type { Dependencies, Implementation } from "./dependencies.js";
 import { invalid } from "./failures.js";
 import { uniqueId } from "./messages.js";
@@ -9,6 +9,7 @@ import { expireAudio } from "./retention.js";
 export const startEngagement: Implementation<"startEngagement"> = async (deps, request) => {
   if (request.customData.length > deps.limits.customData)
     throw invalid("custom_data", "too_long", `custom_data has more than ${deps.limits.customData} characters`);
+  if (request.context!.configsetId !== "") configurationSetOf(deps, request.context);
   const id = await createEngagement(deps, scopeOf(request.context), request.externalId, request.customData);
   return { gkEngagementId: uniqueId(id) };
 };

@@ -130,6 +130,13 @@ describe("an operation that needs only a scope", () => {
     const mixed = processor.listVoiceprintProfiles({ context: { gkScopeId, gkSessionId, gkEngagementId } });
     expect(await refusal(mixed)).toMatchObject({ fields: ["context.gk_engagement_id mismatch"] });
   });
+
+  test.each(["startEngagement", "startSession"] as const)("%s rejects an unknown set", async (operation) => {
+    const { processor, context } = await openWorld();
+    const { gkScopeId } = context;
+    const refused = await refusal(processor[operation]({ context: { gkScopeId, configsetId: "no such set" } }));
+    expect(refused).toMatchObject({ code: "INVALID_REQUEST", fields: ["context.configset_id unknown"] });
+  });
 });
 
 /** What a rejected call must not change. */
