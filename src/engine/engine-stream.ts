@@ -21,6 +21,12 @@ export function checkSampleArray(samples: Float32Array): void {
     throw new EngineError("BAD_SAMPLES", "samples must be a Float32Array with values from -1 to 1");
 }
 
+/** The kernels would wait for a checkpoint that is not a number, and pass over one that is behind the one before it. */
+function checkCheckpoints(seconds: readonly number[]): void {
+  if (seconds.every((at, i) => typeof at === "number" && at >= (seconds[i - 1] ?? 0))) return;
+  throw badArgument(`checkpoints must be at 0 s or later, in ascending order, got ${seconds.join(", ")}`);
+}
+
 /** What a stream needs from the model. */
 export type StreamModel = Pick<ModelInfo, "windowSeconds"> & Summaries;
 
@@ -43,6 +49,7 @@ export class EngineStream implements VoiceStream {
     if (!(maxNetSpeechSeconds >= 0 && maxNetSpeechSeconds < 1e6)) {
       throw badArgument(`maxNetSpeechSeconds must be 0 to 1,000,000, got ${maxNetSpeechSeconds}`);
     }
+    checkCheckpoints(options.checkpoints?.seconds ?? []);
     this.#threads = threads;
     this.#options = options;
     this.#turns = new Turns(threads, options);

@@ -177,6 +177,10 @@ describe("bad input: a named error or a measured verdict", () => {
     }
     await expect(engine.train(undefined as never)).rejects.toThrow("segments must be a list, got undefined");
     await expect(engine.score({} as never, {} as never)).rejects.toThrow("templates must be a list, got object");
+    for (const seconds of [[Number.NaN], [3, 2], [-1]])
+      await expect(engine.stream(rateHz, { checkpoints: { seconds, look: async () => false } })).rejects.toMatchObject({
+        code: "BAD_ARGUMENT",
+      });
     await expect(engine.analyze(speech, rateHz, { maxNetSpeechSeconds: -1 })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
     });
