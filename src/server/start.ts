@@ -145,6 +145,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     });
     routeLines(service, telephony);
     await service.listen();
+    opened.push(() => service.stop());
     const tokens = config.auth.ownIssuer
       ? createTokenService({
           documents: store.documents,
@@ -178,7 +179,6 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
         log,
         audit: tokens.audit,
       });
-    opened.push(() => service.stop());
 
     const abandonedAfterMs = kindOf(config.store) === "postgres" ? OTHER_REPLICAS_START_MS : 0;
     const firstApplication =

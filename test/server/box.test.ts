@@ -235,6 +235,20 @@ it("its engine takes as many calls at once as live calls and uploads may make", 
   expect(options).toMatchObject({ workers: 3, maxCalls: 392 });
 });
 
+it("that fails to start after its port is open closes the port, so that its process ends", async () => {
+  const port = await new Promise<number>((resolve) => {
+    const server = net.createServer().listen(0, "127.0.0.1", () => {
+      const { port: free } = server.address() as net.AddressInfo;
+      server.close(() => resolve(free));
+    });
+  });
+  const issuer = { issuer: "https://issuer.example", jwks: "https://issuer.example/jwks", audience: "vivavoce" };
+  const config = configSchema.parse({ port, store: "memory", auth: { issuers: [issuer, issuer] } });
+  const started = startBox(config, { engine: fixtureEngine(), log: jsonLog("silent") });
+  await expect(started).rejects.toThrow("issuer https://issuer.example is listed twice");
+  await expect(once(net.connect(port, "127.0.0.1"), "connect")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+});
+
 it("is ready only after the secrets of a first start are saved", async () => {
   const seen: unknown[] = [];
   const fresh = await startBox(configSchema.parse({ port: 0, store: "memory" }), {
