@@ -75,3 +75,30 @@ it("no byte is lost, changed or moved, whatever the packets", async () => {
     }),
   );
 });
+
+it("packets are joined to a tenth of a second, whatever the format", async () => {
+  for (const [format, packetBytes, joined] of [
+    [{ encoding: "pcm16", rate: 8000, channels: 2 }, 640, 3200],
+    [{ encoding: "pcm16", rate: 16_000, channels: 1 }, 640, 3200],
+    [{ encoding: "mulaw", rate: 8000, channels: 0 }, 160, 800],
+    // Nobody speaks so fast: not worth the memory.
+    [{ encoding: "pcm16", rate: 10_000_000, channels: 1 }, 160, 160],
+  ] as const) {
+    const messages = new LiveMessages(64, null);
+    messages.push(create(ListenRequestSchema, { content: { case: "start", value: format } }));
+    for (let i = 0; i < 5; i++)
+      messages.push(create(ListenRequestSchema, { content: { case: "audio", value: packet(packetBytes) } }));
+    expect(audioOf(await read(messages))[0]).toHaveLength(joined);
+  }
+});
+
+it("a sender is paused when a megabyte waits, and goes on when half of it was read", async () => {
+  const flow: string[] = [];
+  const messages = new LiveMessages(64, { pause: () => flow.push("pause"), resume: () => flow.push("resume") });
+  messages.audio(packet(2 ** 20 - 1));
+  expect(flow).toEqual([]);
+  messages.audio(packet(1));
+  expect(flow).toEqual(["pause"]);
+  await messages[Symbol.asyncIterator]().next();
+  expect(flow).toEqual(["pause", "resume"]);
+});

@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { type EventEmitter, once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import http2 from "node:http2";
 import net from "node:net";
@@ -7,11 +7,14 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import tls from "node:tls";
 import { expect, test, vi } from "vitest";
-import { listen } from "../../src/server/listen.js";
+import { listen, type NodeResponse } from "../../src/server/listen.js";
 import { writeCertificate } from "./certificate.js";
 
 /** Long enough that a busy machine does not exceed it. */
 const patient = { host: "127.0.0.1", port: 0, headerSeconds: 30, readSeconds: () => 30 };
+
+/** Also with an error, such as a reset, for which `once` would reject. */
+const closing = (connection: EventEmitter) => new Promise((resolve) => connection.once("close", resolve));
 
 test("a client whose request is complete may wait for a response longer than the time limit for sending", async () => {
   const port = await listen({
@@ -43,7 +46,8 @@ test("a request that also offers HTTP/2 is answered as if it did not, with its b
     handler: async (request, response) => {
       let body = "";
       for await (const chunk of request) body += chunk;
-      seen.push({ url: request.url, upgrade: request.headers.upgrade, connection: request.headers.connection, body });
+      const { url, headers } = request;
+      seen.push({ url, headers, body });
       response.end("answered");
     },
     upgrade: (_, socket) => socket.destroy(),
@@ -60,10 +64,82 @@ test("a request that also offers HTTP/2 is answered as if it did not, with its b
     await vi.waitFor(() => expect(text.match(/answered/g)).toHaveLength(n));
   }
   socket.write(`GET /last HTTP/1.1\r\n${offer.replace("Upgrade,", "close, Upgrade,")}\r\n`);
-  await once(socket, "close");
+  await closing(socket);
   expect(seen).toHaveLength(13);
-  expect(seen[11]).toEqual({ url: "/12", upgrade: undefined, connection: "", body: "hello" });
-  expect(seen[12]).toEqual({ url: "/last", upgrade: undefined, connection: "close", body: "" });
+  const headers = { host: "box", connection: "" };
+  expect(seen[11]).toEqual({ url: "/12", headers: { ...headers, "content-length": "5" }, body: "hello" });
+  expect(seen[12]).toEqual({ url: "/last", headers: { ...headers, connection: "close" }, body: "" });
+  await port.close();
+});
+
+test.each(["cleartext", "TLS"])(
+  "a client may have a thousand calls at once over HTTP/2, each with a megabyte on its way, over %s",
+  async (transport) => {
+    const folder = await mkdtemp(join(tmpdir(), "vivavoce-listen-"));
+    const files = transport === "TLS" ? await writeCertificate(folder, "box") : undefined;
+    const ca = files && (await readFile(files.cert));
+    const port = await listen({
+      ...patient,
+      tls: files,
+      handler: (_, response) => response.end(),
+      upgrade: (_, socket) => socket.destroy(),
+    });
+    const session = http2.connect(`${ca ? "https" : "http"}://127.0.0.1:${port.port}`, { ca });
+    await once(session, "remoteSettings");
+    expect(session.remoteSettings).toMatchObject({ maxConcurrentStreams: 1000, initialWindowSize: 2 ** 20 });
+    session.close();
+    await port.close();
+    await rm(folder, { recursive: true });
+  },
+);
+
+test.each(["cleartext", "TLS"])("an idle connection is kept for 75 seconds, over %s", async (transport) => {
+  const folder = await mkdtemp(join(tmpdir(), "vivavoce-listen-"));
+  const files = transport === "TLS" ? await writeCertificate(folder, "box") : undefined;
+  const port = await listen({
+    ...patient,
+    tls: files,
+    handler: (_, response) => response.end("answered"),
+    upgrade: (_, socket) => socket.destroy(),
+  });
+  const socket = askOver(port.port, files && (await readFile(files.cert)), "/", "Connection: keep-alive");
+  const [head] = await once(socket, "data");
+  expect(String(head)).toContain("Keep-Alive: timeout=75");
+  const closed = closing(socket);
+  await port.close();
+  await closed;
+  await rm(folder, { recursive: true });
+});
+
+test("a request that comes while the port closes, on a connection that is busy, is answered as the last", async () => {
+  let first: NodeResponse | null = null;
+  const port = await listen({
+    ...patient,
+    handler: (request, response) => {
+      if (request.url === "/next") response.end("next");
+      else first = response;
+    },
+    upgrade: (_, socket) => socket.destroy(),
+  });
+  const busy = askOver(port.port, undefined, "/first", "Connection: keep-alive");
+  let text = "";
+  busy.on("data", (chunk) => {
+    text += chunk;
+  });
+  await vi.waitFor(() => expect(first).not.toBeNull());
+  busy.write("GET /next HTTP/1.1\r\nHost: x\r\n\r\n");
+  const closed = port.close();
+  first!.end("first");
+  await closing(busy);
+  expect(text).toContain("first");
+  expect(text).toContain("Connection: close");
+  await closed;
+});
+
+test("a port that is taken is reported", async () => {
+  const options = { ...patient, handler: () => {}, upgrade: () => {} };
+  const port = await listen(options);
+  await expect(listen({ ...options, port: port.port })).rejects.toMatchObject({ code: "EADDRINUSE" });
   await port.close();
 });
 
@@ -78,7 +154,7 @@ test("three bytes that may be the beginning of HTTP/2 keep a connection no longe
   socket.on("error", () => {});
   socket.resume();
   socket.write("PRI");
-  await once(socket, "close");
+  await closing(socket);
   await port.close();
 });
 
@@ -101,7 +177,7 @@ test("headers and empty DATA frames without an end are cut off after the time li
   stream.on("error", () => {});
   stream.resume();
   const sending = setInterval(() => stream.destroyed || stream.write(Buffer.alloc(0)), 20);
-  await once(stream, "close");
+  await closing(stream);
   clearInterval(sending);
   expect(asked).toEqual(["/x"]);
   await port.close();
@@ -120,7 +196,7 @@ test("a body that does not arrive in time is cut off over HTTP/1.1", async () =>
   socket.resume();
   socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
   const sending = setInterval(() => socket.destroyed || socket.write("x"), 20);
-  await once(socket, "close");
+  await closing(socket);
   clearInterval(sending);
   await port.close();
 });
@@ -147,7 +223,7 @@ test.each(["cleartext", "TLS"])("a call over a WebSocket goes on while the port 
   const socket = askOver(port.port, files && (await readFile(files.cert)), "/call", upgrade);
   await once(socket, "data");
   const closed = port.close();
-  const ended = once(socket, "close").then(() => "ended");
+  const ended = closing(socket).then(() => "ended");
   expect(await Promise.race([ended, closed, setTimeout(300, "open")])).toBe("open");
   socket.destroy();
   await closed;

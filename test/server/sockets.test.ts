@@ -29,6 +29,9 @@ beforeEach(() => {
 });
 
 const logged: { readonly level: string; readonly message: string; readonly requestId: string }[] = [];
+/** When somebody asks for /slow, and what admits them. */
+let onSlow: (value?: unknown) => void = () => {};
+let admit = () => {};
 /** The box's side of the last connection to /any. */
 let peer: OpenSocket;
 let server: Server;
@@ -65,6 +68,14 @@ beforeAll(async () => {
   sockets.route("/any", {
     open: async () => (socket) => {
       peer = socket;
+    },
+  });
+  sockets.route("/slow", {
+    open: () => {
+      onSlow();
+      return new Promise((resolve) => {
+        admit = () => resolve(() => {});
+      });
     },
   });
   sockets.route("/broken", {
@@ -132,6 +143,21 @@ it("a refused connection is closed although the client leaves its side open", as
   await once(client, "end");
   await vi.waitFor(() => expect(peer.destroyed).toBe(true));
   client.destroy();
+});
+
+it("a peer that is gone before it is admitted does no harm", async () => {
+  const { port } = new URL(url);
+  const client = net.connect({ port: Number(port), host: "127.0.0.1" });
+  const [gone] = await once(server, "connection");
+  const reached = new Promise((resolve) => {
+    onSlow = resolve;
+  });
+  client.write("GET /slow HTTP/1.1\r\nHost: box\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+  await reached;
+  client.resetAndDestroy();
+  await new Promise((resolve) => gone.once("close", resolve));
+  admit();
+  expect(await connect("/any")).toBeInstanceOf(WebSocket);
 });
 
 it("the token comes in the header, or as a subprotocol", async () => {

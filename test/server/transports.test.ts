@@ -445,6 +445,34 @@ describe("misbehaving callers", () => {
       headers: { "content-type": "application/json" },
     });
     expect(large.status).toBe(413);
+    // Without its length, in pieces.
+    const pieces = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        for (let i = 0; i < 5; i++) {
+          controller.enqueue(new Uint8Array(400));
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+        controller.close();
+      },
+    });
+    const streamed = await fetch(`${url}/v1/sessions/start`, {
+      method: "POST",
+      body: pieces,
+      duplex: "half",
+      headers: { "content-type": "application/json" },
+    } as RequestInit);
+    expect([streamed.status, await streamed.text()]).toEqual([
+      413,
+      expect.stringContaining("the body is larger than the 1000 bytes allowed"),
+    ]);
+    const exact = JSON.stringify({ external_id: "x".repeat(1000 - 18) });
+    for (const [body, status] of [
+      [exact, 200],
+      [`${exact} `, 413],
+    ] as const) {
+      const sent = { method: "POST", body, headers: { "content-type": "application/json" } };
+      expect((await fetch(`${url}/v1/sessions/start`, sent)).status).toBe(status);
+    }
     const packed = await fetch(`${url}/v1/sessions/start`, {
       method: "POST",
       body: "x",
