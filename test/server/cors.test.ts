@@ -21,7 +21,22 @@ it.each([
     expect(await answer.text()).toBe("answered");
     expect(answer.headers.get("access-control-allow-origin")).toBe(allowed);
     const preflight = { method: "OPTIONS", headers: { origin, "access-control-request-method": "POST" } };
-    expect((await fetch(url, preflight)).status).toBe(allowed ? 204 : 200);
+    const { status, headers } = await fetch(url, preflight);
+    expect(status).toBe(allowed ? 204 : 200);
+    expect(headers.get("access-control-max-age")).toBe(allowed && "7200");
+    expect(headers.get("access-control-allow-methods")).toBe(allowed && "GET, POST, PUT, PATCH, DELETE");
+    expect(headers.get("access-control-allow-headers")?.startsWith("authorization, x-request-id, content-type")).toBe(
+      allowed ? true : undefined,
+    );
+    expect(headers.get("access-control-allow-credentials")).toBeNull();
+    expect(answer.headers.get("access-control-expose-headers")?.startsWith("x-request-id, retry-after")).toBe(
+      allowed ? true : undefined,
+    );
+    expect(answer.headers.get("vary")).toBe(origins.length > 0 ? "origin" : null);
+    const noPreflight = await fetch(url, { method: "OPTIONS", headers: { origin } });
+    expect(await noPreflight.text()).toBe("answered");
+    const program = await fetch(url);
+    expect([program.status, program.headers.get("access-control-allow-origin")]).toEqual([200, null]);
   } finally {
     server.close();
   }

@@ -49,6 +49,7 @@ const guard: Guard = { admit: async () => ({ id: "bank", mayTouch: (scope) => !s
 function dispatcherOf(
   operations: Record<string, (request: never) => Promise<unknown> | AsyncIterable<unknown>>,
   liveCalls = new LiveCalls(1),
+  admission: Guard = guard,
 ) {
   const uploads = new UploadBudget(1500);
   const queue = new WorkQueue(1, 1);
@@ -56,7 +57,7 @@ function dispatcherOf(
   const lines: string[] = [];
   const dispatcher = new Dispatcher({
     operations: operations as unknown as Operations & LiveOperations,
-    guard,
+    guard: admission,
     queue,
     rates: new CallRates(0, 1),
     uploads,
@@ -480,6 +481,60 @@ describe("a call", () => {
     await first;
     expect(begun).toBe(1);
     expect([queue.running, queue.waiting, dispatcher.running]).toEqual([0, 0, 0]);
+  });
+});
+
+describe("a server that stops", () => {
+  const refusal = { code: StatusCode.BUSY, message: "the server is stopping", status: { retryAfter: { seconds: 1n } } };
+  const operations = {
+    ...readAll,
+    verify: async () => create(verify.output),
+    async *listen(requests: AsyncIterable<Message>) {
+      for await (const _ of requests) yield create(ListenResponseSchema);
+    },
+  };
+  const asked = (dispatcher: Dispatcher, read: () => Promise<Message>) => [
+    dispatcher.unary(verify, read, call()),
+    dispatcher.clientStream(upload, stream(piece(10, "own")), call()),
+    dispatcher.live(LiveProcessor.method.listen, stream(), call()).next(),
+  ];
+
+  it("refuses new calls, and reads nothing of them", async () => {
+    const { dispatcher } = dispatcherOf(operations);
+    await dispatcher.stop(60);
+    expect(dispatcher.stopping).toBe(true);
+    let isRead = false;
+    const read = async () => {
+      isRead = true;
+      return create(verify.input);
+    };
+    for (const refused of asked(dispatcher, read)) await expect(refused).rejects.toMatchObject(refusal);
+    expect(isRead).toBe(false);
+  });
+
+  it("refuses a call whose token it has verified only then", async () => {
+    let open: () => void = () => {};
+    const opened = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const slow: Guard = { admit: (...given) => opened.then(() => guard.admit(...given)) };
+    const { dispatcher } = dispatcherOf(operations, undefined, slow);
+    const [unary, , live] = asked(dispatcher, async () => create(verify.input)) as [
+      Promise<unknown>,
+      Promise<unknown>,
+      Promise<unknown>,
+    ];
+    const outcome = Promise.all([unary, live].map((refused) => expect(refused).rejects.toMatchObject(refusal)));
+    let isStopped = false;
+    const stopped = dispatcher.stop(60).then(() => {
+      isStopped = true;
+    });
+    await new Promise(setImmediate);
+    expect(isStopped).toBe(false);
+    open();
+    await outcome;
+    await stopped;
+    expect(dispatcher.running).toBe(0);
   });
 });
 

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { endFirstRun, firstOwner, firstRun } from "../../src/server/first-run.js";
 import { createBox } from "../token/box.js";
 
@@ -27,4 +27,36 @@ test("the start after a killed first start creates new secrets, because nobody s
   await endFirstRun(documents);
   expect(await firstRun(service, documents)).toBeNull();
   expect(await firstOwner(service, documents)).toBeNull();
+});
+
+test("a store that was used before gets no application and no owner", async () => {
+  const { service } = createBox();
+  await service.applications.create({ name: "Bank", environment: "production", geography: "eu", gkScopes: ["bank"] });
+  await service.users.create({ name: "olga", role: "owner", password: "correct horse battery" });
+  expect(await firstRun(service, service.documents)).toBeNull();
+  expect(await firstOwner(service, service.documents)).toBeNull();
+  expect(await service.applications.list()).toHaveLength(1);
+  expect(await service.users.list()).toHaveLength(1);
+});
+
+test("a replica takes over a first start that did not end in a minute, and not before", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: 1_000_000 });
+  try {
+    const { service } = createBox();
+    const { documents } = service;
+    const begun = (await firstRun(service, documents, 60_000))!;
+    expect(begun).toMatchObject({ scope: "default", clientSecret: expect.any(String) });
+    vi.setSystemTime(1_059_999);
+    expect(await firstRun(service, documents, 60_000)).toBeNull();
+    vi.setSystemTime(1_060_000);
+    expect((await firstRun(service, documents, 60_000))!.clientSecret).not.toBe(begun.clientSecret);
+    // Now that one has a minute.
+    vi.setSystemTime(1_119_999);
+    expect(await firstRun(service, documents, 60_000)).toBeNull();
+    await endFirstRun(documents);
+    vi.setSystemTime(9_000_000);
+    expect(await firstRun(service, documents, 60_000)).toBeNull();
+  } finally {
+    vi.useRealTimers();
+  }
 });
