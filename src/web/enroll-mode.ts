@@ -76,6 +76,7 @@ export class EnrollMode implements Mode, Task {
       const why = validity !== "AUDIO_OK" ? validity : refused === "UNSPECIFIED" ? "FULL" : refused;
       return this.#result.show("no", strings.enroll.refused, refusal(why));
     }
+    this.#note.textContent = "";
     this.#taken = Math.min(recordings, this.#taken + 1);
     this.#showSteps();
     if (this.#taken === recordings && trained)
@@ -100,12 +101,18 @@ export class EnrollMode implements Mode, Task {
     void this.#sayWhetherKnown();
   }
 
+  /** An enrollment that was interrupted, by a reload for example, goes on where it stopped. */
   async #sayWhetherKnown(): Promise<void> {
     const person = this.#person;
-    const people = await (await this.voices()).people();
+    const known = (await (await this.voices()).people()).find(({ name }) => name === person);
     if (person !== this.#person) return;
-    const known = people.some(({ name, template }) => name === person && template);
-    this.#note.textContent = known ? strings.enroll.known(person) : "";
+    this.#note.textContent = known?.template ? strings.enroll.known(person) : "";
+    if (!known || known.template || this.#taken > 0) return;
+    this.#taken = Math.min(known.recordings, recordings - 1);
+    if (this.#taken === 0) return;
+    this.#note.textContent = strings.enroll.unfinished(person, known.recordings);
+    this.#showSteps();
+    this.#stage?.refresh();
   }
 
   #showSteps(): void {

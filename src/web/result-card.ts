@@ -16,6 +16,8 @@ export class ResultCard {
     this.element.dataset.tone = tone;
     this.#headline.textContent = headline;
     this.#detail.textContent = detail;
+    // On a phone the result is below the fold.
+    if (headline !== "") this.element.scrollIntoView({ block: "nearest" });
   }
 
   clear(): void {

@@ -98,15 +98,26 @@ export class Stage {
     this.say(strings.advice.ready);
   }
 
+  /** Shows the sentence of the task, which has changed; not while the person reads it aloud. */
+  refresh(): void {
+    if (this.#task && !this.#take) this.#sentence.textContent = this.#task.sentence();
+  }
+
   say(text: string): void {
     // A screen reader speaks it at every change, so unchanged text is not set again.
     if (this.#advice.textContent !== text) this.#advice.textContent = text;
   }
 
+  /** Says it, and scrolls to it: on a phone it is below the fold, and a press of the ring would seem to do nothing. */
+  #tell(text: string): void {
+    this.say(text);
+    this.#advice.scrollIntoView({ block: "nearest" });
+  }
+
   /** Shows a short message to the person; details go to the console. */
   #sayFailure(error: unknown): void {
     console.error(error);
-    this.say(strings.refusals.other);
+    this.#tell(strings.refusals.other);
   }
 
   #pressed(): void {
@@ -117,7 +128,7 @@ export class Stage {
   async #record(): Promise<void> {
     const task = this.#task!;
     const obstacle = task.obstacle();
-    if (obstacle !== null) return this.say(obstacle);
+    if (obstacle !== null) return this.#tell(obstacle);
     this.#busy = true;
     this.#ring.phase = "asking";
     const take = new Take();
@@ -131,7 +142,7 @@ export class Stage {
         },
         lost: () => {
           if (this.#take !== take) return;
-          void this.#cancel().then(() => this.say(strings.microphone.unplugged));
+          void this.#cancel().then(() => this.#tell(strings.microphone.unplugged));
         },
       });
       // The user changed the mode while the browser asked for permission.
@@ -139,10 +150,10 @@ export class Stage {
       take.microphone = microphone;
       this.#begin(take, microphone.rateHz);
       this.#ring.phase = "recording";
-      if (take.sound === "sound") this.say(strings.advice.speak);
+      if (take.sound === "sound") this.#tell(strings.advice.speak);
     } catch (error) {
       await this.#cancel();
-      this.say(explained(error));
+      this.#tell(explained(error));
     }
   }
 
@@ -241,7 +252,7 @@ export class Stage {
     const task = this.#task!;
     if (this.#busy || files.length === 0) return;
     const obstacle = task.obstacle();
-    if (obstacle !== null) return this.say(obstacle);
+    if (obstacle !== null) return this.#tell(obstacle);
     const turn = this.#turn;
     this.#busy = true;
     this.#ring.phase = "working";
@@ -272,7 +283,7 @@ export class Stage {
     try {
       const read = await (await this.voices()).read(file);
       if ("samples" in read) return read;
-      this.say(
+      this.#tell(
         read.problem === "unreadable" ? unreadable(file.name, why[read.why]) : strings.files[read.problem](file.name),
       );
     } catch (error) {

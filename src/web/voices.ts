@@ -35,6 +35,8 @@ export interface KnownPerson {
   readonly name: string;
   /** `null` until the print is trained. */
   readonly template: Template | null;
+  /** How many recordings the print has. */
+  readonly recordings: number;
   readonly createdAt: number;
 }
 
@@ -87,7 +89,9 @@ export class Voices {
       const people: KnownPerson[] = [];
       for (const name of await voiceprints.people()) {
         const profile = await store.profiles.find(scope, "person", name, "");
-        if (profile) people.push({ name, template: profile.template, createdAt: profile.createdAt });
+        if (!profile) continue;
+        const { length } = await store.profiles.segments(scope, profile.id);
+        people.push({ name, template: profile.template, recordings: length, createdAt: profile.createdAt });
       }
       return people;
     });

@@ -62,10 +62,36 @@ test("files are enrolled for the person they were chosen for, not for the next n
   // Time for the other files, if they were still used.
   await page.waitForTimeout(5_000);
   expect(await peopleOn(page)).toEqual(["Anna"]);
-  await page.click("#tab-enroll");
+  await page.close();
+});
+
+test("an interrupted enrollment goes on where it stopped, and a phone scrolls to each message and result", {
+  timeout: 180_000,
+}, async () => {
+  const page = await context.newPage();
+  await page.setViewportSize({ width: 390, height: 560 });
+  await page.goto(box.url);
+  await modelIs(page, "ready");
+  const visible = (text: string) =>
+    page.waitForFunction(
+      (wanted) => {
+        const shown = [...document.querySelectorAll('[role="status"], [role="status"] *')].find(
+          ({ textContent }) => textContent === wanted,
+        );
+        const box = shown?.getBoundingClientRect();
+        return box && box.height > 0 && box.top >= -1 && box.bottom <= innerHeight + 1; // rounded to pixels
+      },
+      text,
+      { timeout: 60_000 },
+    );
+  await page.click(".ring-button");
+  await visible(strings.enroll.nameMissing);
   await page.fill("#name", "Anna");
+  await says(page, strings.enroll.unfinished("Anna", 1));
+  expect(await page.getByRole("img", { name: strings.enroll.steps(1, 3) }).count()).toBe(1);
+  await says(page, strings.enroll.sentences[1]!);
   await page.setInputFiles("#files", recordings.slice(1));
-  await page.waitForFunction(() => document.querySelectorAll(".steps .done").length === 2, null, { timeout: 60_000 });
+  await visible(strings.enroll.trained("Anna"));
   await page.waitForSelector('.ring[data-phase="idle"]');
   await page.close();
 });

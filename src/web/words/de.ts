@@ -18,6 +18,10 @@ export const de: Words = {
     nameMissing: "Wessen Stimme ist es? Geben Sie zuerst einen Namen ein.",
     hint: "Drei kurze Aufnahmen. Lesen Sie jeden Satz laut vor, so wie Sie am Telefon sprechen.",
     known: (name) => `${name} ist schon angelernt. Neue Aufnahmen werden diesem Stimmabdruck hinzugefügt.`,
+    unfinished: (name, done) =>
+      done === 1
+        ? `Eine Aufnahme von ${name} ist gespeichert. Machen Sie weiter.`
+        : `${done} Aufnahmen von ${name} sind gespeichert. Machen Sie weiter.`,
     steps: (done, of) => `Aufnahme ${Math.min(done + 1, of)} von ${of}`,
     stepsDone: (of) => `${of} von ${of} Aufnahmen`,
     sentences: [
@@ -175,7 +179,7 @@ export const de: Words = {
     heading: "Nichts verlässt dieses Gerät",
     what: "Ihre Stimme wird in diesem Browser aufgenommen, gemessen und verglichen. Stimmabdrücke werden hier verschlüsselt gespeichert; Ton wird gar nicht gespeichert.",
     where:
-      "Stimmen, die auf dieser Seite aufgenommen werden, liegen in diesem Browser, auf diesem Gerät. In der Box, von der die Seite kommt, liegen sie nicht: Deren Anrufe kennen sie nicht, und diese Seite kennt die Stimmen der Box nicht.",
+      "Stimmen, die auf dieser Seite angelernt werden, bleiben in diesem Browser, auf diesem Gerät. Der Server, von dem die Seite kommt, kann sie nicht nutzen, und diese Seite kann die Stimmen des Servers nicht nutzen.",
     proof: "Und Sie können es prüfen:",
     locked:
       "Seit das Stimmmodell geladen ist, verbietet sich diese Seite jede Verbindung; der Browser setzt das durch.",

@@ -18,6 +18,8 @@ export const en = {
     nameMissing: "First say whose voice it is: enter a name.",
     hint: "Three short recordings. Read each sentence aloud, as you would speak on the phone.",
     known: (name: string) => `${name} is enrolled. New recordings are added to this voiceprint.`,
+    unfinished: (name: string, done: number) =>
+      done === 1 ? `One recording of ${name} is stored. Go on.` : `${done} recordings of ${name} are stored. Go on.`,
     steps: (done: number, of: number) => `Recording ${Math.min(done + 1, of)} of ${of}`,
     stepsDone: (of: number) => `${of} of ${of} recordings`,
     sentences: [
@@ -173,7 +175,7 @@ export const en = {
     heading: "Nothing leaves this device",
     what: "Your voice is recorded, measured and compared in this browser. Voiceprints are kept here, encrypted; audio is not kept at all.",
     where:
-      "Voices enrolled on this page stay in this browser, on this device. The box that serves the page does not have them for its calls, and this page does not have the voices of the box.",
+      "Voices enrolled on this page stay in this browser, on this device. The server that this page comes from cannot use them, and this page cannot use voices that are enrolled on the server.",
     proof: "And you can check it:",
     locked: "Since the voice model was loaded, this page has blocked all its own connections; the browser enforces it.",
     unlocked: "As soon as the voice model is loaded, the page blocks all its own connections.",

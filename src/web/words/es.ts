@@ -18,6 +18,10 @@ export const es: Words = {
     nameMissing: "Primero indique de quién es la voz: escriba un nombre.",
     hint: "Tres grabaciones cortas. Lea cada frase en voz alta, como si hablara por teléfono.",
     known: (name) => `${name} ya tiene registro. Lo que grabe ahora se añade a esa huella de voz.`,
+    unfinished: (name, done) =>
+      done === 1
+        ? `Hay una grabación de ${name} guardada. Continúe.`
+        : `Hay ${done} grabaciones de ${name} guardadas. Continúe.`,
     steps: (done, of) => `Grabación ${Math.min(done + 1, of)} de ${of}`,
     stepsDone: (of) => `${of} de ${of} grabaciones`,
     sentences: [

@@ -18,6 +18,10 @@ export const fr: Words = {
     nameMissing: "Indiquez d’abord à qui est la voix : saisissez un nom.",
     hint: "Trois enregistrements courts. Lisez chaque phrase à voix haute, comme au téléphone.",
     known: (name) => `${name} a déjà une empreinte vocale. Vos enregistrements y seront ajoutés.`,
+    unfinished: (name, done) =>
+      done === 1
+        ? `Un enregistrement de ${name} est déjà conservé. Continuez.`
+        : `${done} enregistrements de ${name} sont déjà conservés. Continuez.`,
     steps: (done, of) => `Enregistrement ${Math.min(done + 1, of)} sur ${of}`,
     stepsDone: (of) => `${of} enregistrements sur ${of}`,
     sentences: [

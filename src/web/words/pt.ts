@@ -18,6 +18,10 @@ export const pt: Words = {
     nameMissing: "Indique primeiro de quem é a voz: escreva um nome.",
     hint: "Três gravações curtas. Leia cada frase em voz alta, como se falasse ao telefone.",
     known: (name) => `${name} já tem uma impressão vocal. O que gravar agora é acrescentado a ela.`,
+    unfinished: (name, done) =>
+      done === 1
+        ? `Há uma gravação de ${name} guardada. Continue.`
+        : `Há ${done} gravações de ${name} guardadas. Continue.`,
     steps: (done, of) => `Gravação ${Math.min(done + 1, of)} de ${of}`,
     stepsDone: (of) => `${of} de ${of} gravações`,
     sentences: [

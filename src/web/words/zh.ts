@@ -18,6 +18,7 @@ export const zh: Words = {
     nameMissing: "请先输入姓名，说明这是谁的声音。",
     hint: "录三段短音。请像打电话一样大声朗读每个句子。",
     known: (name) => `${name} 已经录入。新的录音会加入现有的声纹。`,
+    unfinished: (name, done) => `已保存 ${name} 的 ${done} 段录音，请继续。`,
     steps: (done, of) => `第 ${Math.min(done + 1, of)} 段，共 ${of} 段`,
     stepsDone: (of) => `${of} 段录音已全部完成`,
     sentences: [
