@@ -25,6 +25,7 @@ export {
   type EngineOptions,
   ModelFileError,
   NotSupportedError,
+  type OpenedEngine,
   openEngine,
 } from "./engine/index.js";
 export type * from "./engine/port.js";

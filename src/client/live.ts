@@ -15,10 +15,11 @@ export type WebSocketClass = new (url: string, protocols: string[]) => LiveSocke
 interface LiveSocket {
   binaryType: string;
   readonly bufferedAmount: number;
-  onopen: (() => void) | null;
-  onmessage: ((event: { data: unknown }) => void) | null;
-  onclose: ((event: { code: number }) => void) | null;
-  onerror: (() => void) | null;
+  // `never`, because each implementation has its own event types, and all of them must fit.
+  onopen: ((event: never) => void) | null;
+  onmessage: ((event: never) => void) | null;
+  onclose: ((event: never) => void) | null;
+  onerror: ((event: never) => void) | null;
   send(data: string | Uint8Array): void;
   close(): void;
 }
@@ -141,7 +142,7 @@ export class LiveCall {
       this.#opening = null;
       this.#forgetTooMuch();
     };
-    socket.onmessage = ({ data }) => {
+    socket.onmessage = ({ data }: { data: unknown }) => {
       const response = fromJson(ListenResponseSchema, JSON.parse(String(data)) as JsonValue, {
         ignoreUnknownFields: true,
       });
@@ -149,7 +150,7 @@ export class LiveCall {
       else this.options.onEvent(response);
     };
     socket.onerror = () => {};
-    socket.onclose = ({ code }) => {
+    socket.onclose = ({ code }: { code: number }) => {
       this.#socket = null;
       this.#opening = null;
       if (code === NORMAL) this.#succeed();

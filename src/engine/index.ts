@@ -1,5 +1,4 @@
 export { EngineError, type EngineErrorCode, NotSupportedError } from "./engine-error.js";
-export { ModelFileError, type ModelFileErrorCode } from "./model-file.js";
-export { type EngineOptions, openEngine } from "./open-engine.js";
+export { ModelFileError, type ModelFileErrorCode } from "./model-file-error.js";
+export { type EngineOptions, type OpenedEngine, openEngine } from "./open-engine.js";
 export type * from "./port.js";
-export { VoiceEngine } from "./voice-engine.js";

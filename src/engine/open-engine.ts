@@ -7,7 +7,9 @@ import { type ModelFile, readModelFile } from "./model-file.js";
 import { ModelFileError } from "./model-file-error.js";
 import { weightsOf } from "./network.js";
 import { calibrationSetting, compileKernels, parallelism, readCalibration, readModel, shared } from "./platform.js";
-import { Pool, type PoolOptions } from "./pool.js";
+import { Pool } from "./pool.js";
+import type { PoolOptions } from "./pool-options.js";
+import type { Engine } from "./port.js";
 import type { ThreadModel } from "./thread-work.js";
 import { mostWorkers } from "./threads.js";
 import { VoiceEngine } from "./voice-engine.js";
@@ -60,8 +62,14 @@ async function ownCalibration(from: string | URL | Uint8Array, model: ModelFile)
   return { ...own, attacks: attacksUnder(own.attacks, attackModelsOf(model)) };
 }
 
+/** An engine of this package. */
+export interface OpenedEngine extends Engine {
+  /** The WebAssembly memory of its threads. */
+  memoryBytes(): Promise<number>;
+}
+
 /** Opens an engine: kernels compiled, model checked, workers loaded. Close it when done. */
-export async function openEngine(options: EngineOptions = {}): Promise<VoiceEngine> {
+export async function openEngine(options: EngineOptions = {}): Promise<OpenedEngine> {
   const workers = count(options.workers, Math.min(8, parallelism()), 0, mostWorkers, "workers");
   const [module, model] = await Promise.all([
     compileKernels(),

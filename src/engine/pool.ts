@@ -7,19 +7,10 @@ import * as Comlink from "comlink";
 import { EngineError } from "./engine-error.js";
 import { type Outcome, unwrapped } from "./outcome.js";
 import { startThread, type Thread } from "./platform.js";
+import type { PoolOptions } from "./pool-options.js";
 import type { ThreadModel } from "./thread-work.js";
 import type { Operation, Threads } from "./threads.js";
 import type { WorkerApi, WorkerSetup } from "./worker-api.js";
-
-export interface PoolOptions {
-  readonly workers: number;
-  /** Limit on calls to the engine that are running or waiting; further calls are refused. */
-  readonly maxCalls: number;
-  /** Time limit of one piece of work (seconds of audio, one window) in a worker. */
-  readonly workLimitMs: number;
-  /** How long a worker may continue with abandoned work before it is replaced. */
-  readonly graceMs: number;
-}
 
 interface Task {
   readonly name: Operation;

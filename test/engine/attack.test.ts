@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openEngine, type VoiceEngine } from "../../dist/engine/index.js";
+import { type OpenedEngine, openEngine } from "../../dist/engine/index.js";
 import { utter } from "../voice.js";
 import { randomModel } from "./random-model.js";
 
-let engine: VoiceEngine;
+let engine: OpenedEngine;
 beforeAll(async () => {
   engine = await openEngine({ workers: 0, model: randomModel({ attacks: ["synthetic"] }) });
 });

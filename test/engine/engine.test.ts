@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openEngine, type VoiceEngine } from "../../dist/engine/index.js";
+import { type OpenedEngine, openEngine } from "../../dist/engine/index.js";
 import type { Measures } from "../../src/engine/port.js";
 import { noise, tone, utter } from "../voice.js";
 import { randomModel } from "./random-model.js";
 
-let engine: VoiceEngine;
+let engine: OpenedEngine;
 beforeAll(async () => {
   engine = await openEngine({ workers: 0, model: randomModel() });
 });

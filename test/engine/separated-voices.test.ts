@@ -1,9 +1,9 @@
 /** Two people in one channel, with the shipped network: separated, and the same in any chunking; one person stays one voice. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openEngine, type VoiceEngine } from "../../dist/engine/index.js";
+import { type OpenedEngine, openEngine } from "../../dist/engine/index.js";
 import { speak } from "../voice.js";
 
-let engine: VoiceEngine;
+let engine: OpenedEngine;
 beforeAll(async () => {
   engine = await openEngine({ workers: 0 });
 });

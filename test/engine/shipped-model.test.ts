@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openEngine, type VoiceEngine } from "../../dist/engine/index.js";
+import { type OpenedEngine, openEngine } from "../../dist/engine/index.js";
 import type { Voice, VoiceAnalysis } from "../../src/engine/port.js";
 import { shippedModel } from "../../src/engine/shipped-model.js";
 import { rateOfOneComparison } from "../../src/voiceprint/decision.js";
@@ -8,7 +8,7 @@ import { impostorsOnList, mostRanks } from "../../src/voiceprint/list-impostors.
 import { gaussian, noise, random, utter } from "../voice.js";
 
 /** The model that the package finds by itself. Its card has its accuracy on real voices; these tests only check that it works. */
-let engine: VoiceEngine;
+let engine: OpenedEngine;
 const voices = new Map<string, VoiceAnalysis>();
 beforeAll(async () => {
   engine = await openEngine({ workers: 0 });

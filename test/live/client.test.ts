@@ -15,7 +15,12 @@ beforeAll(async () => {
 });
 afterAll(stopLiveBoxes);
 
-async function called(url: string, encoding = "pcm16", beforeAudio = async () => {}, Socket: unknown = WebSocket) {
+async function called(
+  url: string,
+  encoding = "pcm16",
+  beforeAudio = async () => {},
+  Socket: WebSocketClass = WebSocket,
+) {
   const events: ListenResponse[] = [];
   const parties = [{ name: "caller", task: { case: "verify", value: { gkVoiceprintProfileId: ada } } as const }];
   const start = { context: await live.openSession(), encoding, rate: rateHz, parties };
@@ -23,7 +28,7 @@ async function called(url: string, encoding = "pcm16", beforeAudio = async () =>
     url,
     start,
     onEvent: (event) => events.push(event),
-    WebSocket: Socket as WebSocketClass,
+    WebSocket: Socket,
   });
   const [first, ...rest] = pieces(bytesOf(take(200, 4)), 3200);
   call.push(first!);
@@ -84,7 +89,7 @@ it("reports that the box cannot be reached", async () => {
     start: { encoding: "pcm16", rate: 8000 },
     onEvent: () => {},
     reconnects: 0,
-    WebSocket: WebSocket as unknown as WebSocketClass,
+    WebSocket,
   });
   await expect(call.done).rejects.toMatchObject({ message: expect.stringContaining("127.0.0.1:9") });
 });
@@ -98,7 +103,7 @@ it.each([
     ...(token && { token }),
     start: { encoding: "pcm16", rate: 8000 },
     onEvent: () => {},
-    WebSocket: WebSocket as unknown as WebSocketClass,
+    WebSocket,
   });
   await expect(call.done).rejects.toThrow(message);
 });
@@ -149,7 +154,7 @@ async function slowCall(keptBytes: number) {
     start,
     onEvent: () => {},
     keptBytes,
-    WebSocket: SlowSocket as unknown as WebSocketClass,
+    WebSocket: SlowSocket,
   });
   await expect.poll(() => SlowSocket.made).toHaveLength(1);
   return { call, socket: SlowSocket.made[0]! };

@@ -1,7 +1,7 @@
 /** The easy door's live audio: the same calls and the same answers in this process and on a box. */
 import { afterAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { connectVoiceprints, StatusCode, type WebSocketClass } from "../../src/client/index.js";
+import { connectVoiceprints, StatusCode } from "../../src/client/index.js";
 import { localAccess } from "../../src/local-access.js";
 import { type AudioChunk, Listener, Voiceprints } from "../../src/voiceprints.js";
 import { rateHz, silence, take } from "../processor/fixture-engine.js";
@@ -18,7 +18,7 @@ const doors = {
   },
   async "on a box"() {
     const { box } = await startLiveBox();
-    return connectVoiceprints({ url: box.url, scope, WebSocket: WebSocket as unknown as WebSocketClass });
+    return connectVoiceprints({ url: box.url, scope, WebSocket });
   },
 };
 
