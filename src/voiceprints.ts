@@ -262,6 +262,11 @@ export class Voiceprints {
       let media: Media | null = null;
       const { profiles, result } = await unlessErased(persons === undefined, async () => {
         const profiles = await this.#profiles("person", persons, choices.tag);
+        if (persons === undefined && profiles.length === 0)
+          throw new StatusError({
+            statusCode: StatusCode.NOT_FOUND,
+            message: `nobody is enrolled${choices.tag ? ` with the tag "${choices.tag}"` : ""}; enroll somebody before identifying`,
+          });
         media ??= await this.#media(context, audio, choices);
         const uniqueIds = profiles.map(({ id }) => ({ value: id }));
         const { result } = await this.operations.identify(

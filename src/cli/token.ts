@@ -397,7 +397,7 @@ function userCommands(token: Command): void {
       showSecret(output, credential.clientId, secret);
     },
   )
-    .option("--user <name>", "user who gets it; with --url always the user of the token")
+    .option("--user <name>", "user that the credential is for; with --url, always the user of the token")
     .option("--redirect <uri>", "redirect address of a user account (repeat for more)", several);
 }
 

@@ -47,7 +47,7 @@ function section(evaluation: Evaluation): string {
 <p class="note">Model ${escapeHtml(evaluation.modelRevision.slice(0, 16))}, calibration ${escapeHtml(evaluation.calibrationRevision.slice(0, 16))}, ${evaluation.recordings} recordings.${evaluation.note ? ` ${escapeHtml(evaluation.note)}.` : ""}</p>`;
   const failures = copyList(evaluation) + failureList(evaluation);
   if (summary === null)
-    return `${heading}<p>No figures: the scored trials must include the same speaker and different speakers.</p>${failures}`;
+    return `${heading}<p>No error rates: the trials must include pairs of the same speaker and pairs of different speakers.</p>${failures}`;
   const figures = figuresOf(summary).map(([name, value]) => `<tr><td>${name}</td>${cell(String(value), false)}</tr>`);
   return `${heading}
 <div class="wide"><table>${figures.join("")}</table></div>

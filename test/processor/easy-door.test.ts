@@ -154,6 +154,10 @@ describe("the ten-line program", () => {
   test("identifies, watches and analyzes", async () => {
     const found = await voice.identify(recorded(bob, 6));
     expect(found.candidates[0]!.name).toBe("bob");
+    const nobody = voice.identify(recorded(bob, 6), undefined, { tag: "mobile" });
+    await expect(nobody).rejects.toThrow(
+      'nobody is enrolled with the tag "mobile"; enroll somebody before identifying',
+    );
     expect(found.person === "bob" || found.decision !== "AUTHENTIC").toBe(true);
     const watched = await voice.watch(recorded(mallory, 5));
     expect(watched.likeliestFraudster).toBe("mallory");

@@ -74,6 +74,8 @@ with vivavoce.connect(url, client_id=client_id, client_secret=client_secret) as 
 
     found = voice.identify(spoken, rate=rate)
     assert found.person == "ada" and [one.name for one in found.candidates] == ["ada", "bob"], found
+    nobody = refused(lambda: voice.identify(spoken, rate=rate, tag="mobile"))
+    assert nobody.message == 'nobody is enrolled with the tag "mobile"; enroll somebody before identifying', nobody
     fraud, fraud_rate = samples_of("mallory-4")
     assert voice.identify(fraud, ["ada", "bob"], rate=fraud_rate).person is None
     assert voice.watch(fraud, rate=fraud_rate).decision == Decision.FRAUD

@@ -241,6 +241,9 @@ class Voiceprints:
 
         def identified() -> tuple[dict[str, str], c.IdentifyResult]:
             names = self._profiles("person", persons, tag)
+            if persons is None and not names:
+                which = f' with the tag "{tag}"' if tag else ""
+                raise StatusError(c.StatusCode.NOT_FOUND, f"nobody is enrolled{which}; enroll somebody before identifying")
             with self._session() as context:
                 request = c.IdentifyRequest(
                     context=context,
