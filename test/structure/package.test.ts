@@ -172,7 +172,7 @@ test.each([
       faults.map(({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, " ")}`),
     ).toEqual([]);
   },
-  120_000,
+  300_000,
 );
 
 test("the box works with the installed library: page, model, operator view, stores, command line", () => {
