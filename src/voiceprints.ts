@@ -370,7 +370,7 @@ export class Voiceprints {
     if (profiles.length === 0) throw unfit("sealed", "empty", "the sealed export holds no voiceprint");
     const context = { gkScopeId: { value: this.settings.scope } };
     const imported: NamedProfile[] = [];
-    try {
+    const importAll = async () => {
       for (const profile of profiles) {
         const { gkVoiceprintProfileId } = await this.operations.importVoiceprintProfile({
           context,
@@ -381,11 +381,12 @@ export class Voiceprints {
         imported.push({ id: gkVoiceprintProfileId!.value, name, tag: profile.tag });
       }
       return imported;
-    } catch (error) {
+    };
+    const undo = async () => {
       for (const { id } of imported)
         await this.operations.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: { value: id } });
-      throw error;
-    }
+    };
+    return orCleanUp(importAll(), undo);
   }
 
   /** Erases a person's prints, recordings and keys; with a tag, only that print. Resolves to false if there was nothing to erase. */

@@ -169,3 +169,15 @@ test("an error of onProgress does not change the result, and is thrown outside t
   expect(thrown.length).toBeGreaterThan(3 + 3 + 1);
   for (const error of thrown) expect(error).toMatchObject({ message: "the callback failed" });
 });
+
+test("if an import fails and what it had imported cannot be deleted either, the first error is reported", async () => {
+  const { world, voice } = await openDoor();
+  const recordings = [3, 3.1, 3.2].map((seconds) => ({ samples: take(7, seconds), rateHz }));
+  for (const tag of ["", "mobile"]) await voice.enroll("alice", recordings, { tag });
+  const sealed = await voice.export("alice", { passphrase: "correct horse battery" });
+  // Only the second print is taken by another person.
+  await voice.enroll("bob", recordings, { tag: "mobile" });
+  vi.spyOn(world.processor, "deleteVoiceprintProfile").mockRejectedValue(new Error("the store is gone"));
+  const imported = voice.import(sealed, { passphrase: "correct horse battery", name: "bob" });
+  expect(await refusal(imported)).toMatchObject({ code: "ALREADY_EXISTS" });
+});
