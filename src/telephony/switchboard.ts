@@ -204,6 +204,12 @@ export class Switchboard {
   #rtp(line: LineOf<"rtp">, parts: CallParts): AnnouncingLine {
     let next = line.ports[0];
     const [first, last] = line.ports;
+    // Ports are opened call by call. An address of another machine must show now, as it does on the other lines.
+    this.#starts.push(async () => {
+      const probe = udpSocket(line.host);
+      await bind(probe, 0, line.host);
+      probe.close();
+    });
     return {
       path: `${pathOf(line)}/calls`,
       scope: line.scope,
@@ -217,11 +223,14 @@ export class Switchboard {
         for (let tries = 0; tries <= last - first; tries++) {
           const port = next;
           next = next >= last ? first : next + 1;
-          const socket = createSocket(line.host.includes(":") ? "udp6" : "udp4");
-          if (await bound(socket, port, line.host)) {
-            this.#receiveUdp(line, parts, socket, fields, format);
-            return { host: line.host, port: socket.address().port, format };
+          const socket = udpSocket(line.host);
+          try {
+            await bind(socket, port, line.host);
+          } catch {
+            continue;
           }
+          this.#receiveUdp(line, parts, socket, fields, format);
+          return { host: line.host, port: socket.address().port, format };
         }
         throw tooMany();
       },
@@ -308,15 +317,17 @@ const tooMany = () =>
     retryAfter: { seconds: 1n, nanos: 0 },
   });
 
-function bound(socket: UdpSocket, port: number, host: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    socket.once("error", () => {
+const udpSocket = (host: string): UdpSocket => createSocket(host.includes(":") ? "udp6" : "udp4");
+
+function bind(socket: UdpSocket, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once("error", (error) => {
       socket.close();
-      resolve(false);
+      reject(error);
     });
     socket.bind(port, host, () => {
       socket.removeAllListeners("error");
-      resolve(true);
+      resolve();
     });
   });
 }

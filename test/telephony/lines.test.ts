@@ -248,6 +248,17 @@ describe("ports of RTP calls", () => {
     expect((await announceOne({})).status).toBe(503);
   });
 
+  it("a host that is not an address of this machine is an error of the start, not of every call", async () => {
+    const elsewhere = {
+      name: "rtp",
+      dialect: "rtp" as const,
+      scope,
+      ports: [0, 0] as [number, number],
+      host: "192.0.2.1",
+    };
+    await expect(startLiveBox({ telephony: [elsewhere] })).rejects.toMatchObject({ code: "EADDRNOTAVAIL" });
+  });
+
   it("a box can stop while an announced call has not arrived", async () => {
     box = await startLiveBox({
       telephony: [{ name: "rtp", dialect: "rtp", scope, ports: [0, 0], announcedSeconds: 0.1 }],
