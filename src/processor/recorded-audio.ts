@@ -31,8 +31,7 @@ export async function findMedia(deps: Dependencies, scopeId: Id, id: Id, field: 
 /** `null` when the stored bytes cannot be decoded as audio. */
 export function openRecording(deps: Dependencies, media: MediaSegment): Recording | null {
   try {
-    const recording = deps.readRecording(media.audio, rawFormat(media));
-    return recording.frames > 0 ? recording : null;
+    return deps.readRecording(media.audio, rawFormat(media));
   } catch {
     return null;
   }

@@ -115,3 +115,17 @@ test("a print that another model made again is in the gallery of that model only
   expect(await revisions()).toEqual([world.engine.model.revision]);
   galleries.close();
 });
+
+test("an erased print leaves its gallery at once; the others stay until the last is erased", async () => {
+  const { trained, engine, store } = await openWorld();
+  const [one, two] = [await trained(7), await trained(9)];
+  const galleries = new Galleries(oneModel(engine), store);
+  const sizes = () =>
+    galleries.search("bank", "person", (loaded) => [...loaded.galleries.values()].map(({ size }) => size));
+  expect(await sizes()).toEqual([2]);
+  galleries.drop("bank", one.value);
+  expect(await sizes()).toEqual([1]);
+  galleries.drop("bank", two.value);
+  expect(await sizes()).toEqual([]);
+  galleries.close();
+});
