@@ -451,6 +451,33 @@ describe("a call", () => {
     await expect(refused).rejects.toMatchObject({ message: expect.stringContaining(`"${long.slice(0, 128)}"`) });
   });
 
+  it.each([
+    ["01900000-0000-7000-8000-00000000000", true],
+    ["a text that is too long for a session", false],
+  ])("that is retried in the session %s… keeps its place: %s", async (session, isKept) => {
+    let open: () => void = () => {};
+    const opened = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const { dispatcher, queue } = dispatcherOf({ verify: () => opened.then(() => create(verify.output)) });
+    const ask = (id: string) => {
+      const context = { gkScopeId: { value: "own" }, gkSessionId: { value: id } };
+      return dispatcher.unary(verify, async () => create(verify.input, { context } as never), call());
+    };
+    const told = (id: string) =>
+      ask(id).then(
+        () => null,
+        ({ status }: StatusError) => status.retryAfter!.nanos,
+      );
+    const taken = [ask("running"), ask("waiting")];
+    await expect.poll(() => queue.waiting).toBe(1);
+    const [first, second] = [await told(`${session}1`), await told(`${session}2`)];
+    expect(second! > first!).toBe(isKept);
+    expect(await told(`${session}1`)).toBe(first);
+    open();
+    await Promise.all(taken);
+  });
+
   it("adds the length of the audio that it heard to the metrics", async () => {
     const result = { audioDetails: { grossAudio: { seconds: 2n, nanos: 500_000_000 } } };
     const { dispatcher, metrics } = dispatcherOf({ verify: async () => create(verify.output, { result } as never) });
@@ -510,6 +537,25 @@ describe("a server that stops", () => {
     };
     for (const refused of asked(dispatcher, read)) await expect(refused).rejects.toMatchObject(refusal);
     expect(isRead).toBe(false);
+  });
+
+  it("leaves no timer behind when its calls end before the time for live calls", async () => {
+    vi.useFakeTimers();
+    try {
+      let open: () => void = () => {};
+      const opened = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      const { dispatcher } = dispatcherOf({ verify: () => opened.then(() => create(verify.output)) });
+      const running = dispatcher.unary(verify, async () => create(verify.input), call());
+      await vi.advanceTimersByTimeAsync(1);
+      const stopped = dispatcher.stop(60);
+      open();
+      await Promise.all([running, stopped]);
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("refuses a call whose token it has verified only then", async () => {

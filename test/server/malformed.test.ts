@@ -55,13 +55,14 @@ function overGrpc(body: Uint8Array, headers: Record<string, string> = {}, over =
     stream.on("response", note);
     stream.on("trailers", note);
     stream.on("error", reject);
-    stream.on("close", () =>
+    stream.on("close", () => {
+      expect(seen).toMatchObject({ ":status": 200, "content-type": expect.stringMatching(/^application\/grpc/) });
       resolve({
         code: String(seen["grpc-status"]),
         details: String(seen["grpc-status-details-bin"] ?? ""),
         requestId: String(seen["x-request-id"] ?? ""),
-      }),
-    );
+      });
+    });
     stream.resume();
     stream.end(body);
   });
