@@ -262,6 +262,17 @@ describe("JSON in", () => {
     });
   });
 
+  it.each([
+    ["/v1/voiceprints/%E0%A4%A/training", {}, "the path is not properly percent-encoded"],
+    ["/v1/sessions/start", { "content-encoding": "gzip" }, "the body must be sent without content encoding, got gzip"],
+    ["/v1/audios", { "content-encoding": "gzip" }, "the body must be sent without content encoding, got gzip"],
+    ["/v1/sessions/start", { "content-type": "text/xml" }, "the content type must be application/json, got text/xml"],
+  ])("says what is wrong with a request to %s with %j", async (path, headers, message) => {
+    const response = await rehearse().service.app.request(path, { method: "POST", body: "{}", headers });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ status: { statusCode: "BAD_REQUEST", message } });
+  });
+
   it("refuses two of which only one may be given, although each is right", async () => {
     const both = { context: CONTEXT, gk_media_segment_id: { value: "m" }, gk_processed_audio_id: { value: "a" } };
     const response = await rehearse().service.app.request("/v1/audios/process", post(both));
