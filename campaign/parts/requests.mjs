@@ -1,5 +1,6 @@
 /** Requests made from the API's own descriptors: whatever operation is added to the contract is tried as well. */
 
+import { randomUUID } from "node:crypto";
 import { METHODS } from "../../dist/contract/operations.js";
 import { httpBindings } from "../../dist/server/http/bindings.js";
 
@@ -35,7 +36,9 @@ function fieldValue(field, ids, random, depth) {
     case 8:
       return random.chance(0.5);
     case 9:
-      return field.name === "configset_id" ? "ivr-text-dependent" : ids(field.name);
+      if (field.name === "configset_id") return "ivr-text-dependent";
+      // Not an id of anything, but of the form of one: a name in its place is refused, whoever it belongs to.
+      return field.name === "page_token" ? randomUUID() : ids(field.name);
     case 12:
       return Buffer.from("RIFF").toString("base64");
     default:

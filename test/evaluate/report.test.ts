@@ -72,7 +72,7 @@ describe("the report", () => {
 
   it("reports when there is nothing to compute", () => {
     expect(reportHtml("empty", [evaluationOf(trials.filter((trial) => trial.same))], new Date(0))).toContain(
-      "must include the same speaker",
+      "must include pairs of the same speaker",
     );
   });
 });

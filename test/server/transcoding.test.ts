@@ -273,15 +273,6 @@ describe("JSON in", () => {
     expect(await response.json()).toMatchObject({ status: { statusCode: "BAD_REQUEST", message } });
   });
 
-  it("refuses two of which only one may be given, although each is right", async () => {
-    const both = { context: CONTEXT, gk_media_segment_id: { value: "m" }, gk_processed_audio_id: { value: "a" } };
-    const response = await rehearse().service.app.request("/v1/audios/process", post(both));
-    expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({
-      status: { statusCode: "BAD_REQUEST", message: "set only one of gk_media_segment_id and gk_processed_audio_id" },
-    });
-  });
-
   it.each(["application/json", "multipart/form-data; boundary=x"])("refuses a recording sent as %s", async (type) => {
     const sent = { method: "POST", body: "RIFF", headers: { "content-type": type } };
     const response = await rehearse().service.app.request("/v1/audios", sent);
