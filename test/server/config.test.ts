@@ -183,6 +183,7 @@ describe("an invalid setting is refused before anything is opened, with its name
     ["limits.queuedAudio", 0, 100_000],
     ["limits.liveCalls", 0, 100_000],
     ["limits.liveCallsPerScope", 1, 100_000],
+    ["limits.jobsPerScope", 1, 100_000],
     ["limits.callBurst", 1, Number.MAX_SAFE_INTEGER],
     ["limits.messageBytes", 1, Number.MAX_SAFE_INTEGER],
     ["limits.callSeconds", 0.001, 86_400],

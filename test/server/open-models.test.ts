@@ -41,6 +41,11 @@ test("a scope has its own model, all others that of the box", async () => {
   await models.close();
 });
 
+test("if the model of a scope cannot be opened, none is", async () => {
+  const opening = OpenModels.open({ ...settings, scopeModels: { bank: other } }, { workers: -1 }, fixtureEngine());
+  await expect(opening).rejects.toThrow("workers must be a whole number");
+});
+
 test("a model that only older prints need is opened once, when the first is asked for", async () => {
   const models = await OpenModels.open({ ...settings, olderModels: [pathToFileURL(other).href] }, options);
   expect([models.has(revision), models.has(otherRevision), models.has("none")]).toEqual([true, true, false]);
