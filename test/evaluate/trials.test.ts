@@ -40,35 +40,35 @@ describe("a list of trials", () => {
   it("reads names with spaces if tabs separate the columns", () => {
     const { files } = parseTrialList(
       "1\tAnn Lee/1.wav,Ann Lee/2.wav\tAnn Lee/my call.wav\n0 a/1.wav \t b/1.wav",
-      "/root",
+      "/speech",
     );
     expect(files).toEqual([
-      "/root/Ann Lee/1.wav",
-      "/root/Ann Lee/2.wav",
-      "/root/Ann Lee/my call.wav",
-      "/root/a/1.wav",
-      "/root/b/1.wav",
+      "/speech/Ann Lee/1.wav",
+      "/speech/Ann Lee/2.wav",
+      "/speech/Ann Lee/my call.wav",
+      "/speech/a/1.wav",
+      "/speech/b/1.wav",
     ]);
   });
 
   it("finds speakers by folder, or by the labels if there are no folders", () => {
-    const { speakers } = parseTrialList("1 x.wav y.wav\n0 x.wav z.wav\n1 z.wav w.wav", "/root");
+    const { speakers } = parseTrialList("1 x.wav y.wav\n0 x.wav z.wav\n1 z.wav w.wav", "/speech");
     const [x, y, z, w] = speakers;
     expect(x).toBe(y);
     expect(z).toBe(w);
     expect(x).not.toBe(z);
-    const folders = parseTrialList("0 a/1/x.wav b/1/y.wav\n0 a/2/x.wav b/2/y.wav", "/root").speakers;
+    const folders = parseTrialList("0 a/1/x.wav b/1/y.wav\n0 a/2/x.wav b/2/y.wav", "/speech").speakers;
     expect(folders[0]).toBe(folders[2]);
     expect(folders[0]).not.toBe(folders[1]);
   });
 
   it("does not take a folder that different people share for a speaker", () => {
     const list = "1 x/ada/1.wav x/ada/2.wav\n0 x/ada/1.wav x/bob/1.wav\n0 x/ada/1.wav x/bob/2.wav";
-    const [ada, again, bob, later] = parseTrialList(list, "/root").speakers;
+    const [ada, again, bob, later] = parseTrialList(list, "/speech").speakers;
     expect(ada).toBe(again);
     expect(bob).toBe(later);
     expect(ada).not.toBe(bob);
-    const flat = parseTrialList("1 x/y/1.wav x/y/2.wav\n0 x/y/1.wav x/y/3.wav\n0 x/y/1.wav x/y/4.wav", "/root");
+    const flat = parseTrialList("1 x/y/1.wav x/y/2.wav\n0 x/y/1.wav x/y/3.wav\n0 x/y/1.wav x/y/4.wav", "/speech");
     expect(new Set(flat.speakers).size).toBe(3);
   });
 
@@ -82,7 +82,7 @@ describe("a list of trials", () => {
     ["1 a.wav,,b.wav c.wav", /name of an enrollment file is empty/],
     ["", /no trial/],
   ])("refuses %j with line and reason", (text, message) => {
-    expect(() => parseTrialList(text, "/root")).toThrow(message);
+    expect(() => parseTrialList(text, "/speech")).toThrow(message);
   });
 });
 

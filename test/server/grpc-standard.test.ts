@@ -57,14 +57,20 @@ it("an unknown method is NOT_IMPLEMENTED, with the contract's status", async () 
   expect(web.headers.get("grpc-message")).toBe("there is no method /vendor.nothing/Guess");
 });
 
-it("a watcher is told of the shutdown and does not delay it", async () => {
-  const other = rehearse();
-  await other.service.listen();
-  const health = new standard.grpc.health.v1.Health(new URL(other.service.url).host, grpc.credentials.createInsecure());
+/** `heard` grows with every status that the server sends. */
+function watchHealth(url: string) {
+  const health = new standard.grpc.health.v1.Health(new URL(url).host, grpc.credentials.createInsecure());
   const heard: string[] = [];
   const watching = health.watch({ service: "" });
   watching.on("data", ({ status }: { status: string }) => heard.push(status));
   watching.on("error", () => {});
+  return { health, watching, heard };
+}
+
+it("a watcher is told of the shutdown and does not delay it", async () => {
+  const other = rehearse();
+  await other.service.listen();
+  const { health, watching, heard } = watchHealth(other.service.url);
   const ended = new Promise((resolve) => watching.on("end", resolve));
   await expect.poll(() => heard).toEqual(["SERVING"]);
   expect(await other.service.stop()).toBe(true);
@@ -103,11 +109,7 @@ it("a server whose store or engine does not work is not serving", async () => {
     if (!isReady) throw new Error("the store is gone");
   });
   await other.service.listen();
-  const health = new standard.grpc.health.v1.Health(new URL(other.service.url).host, grpc.credentials.createInsecure());
-  const heard: string[] = [];
-  const watching = health.watch({ service: "" });
-  watching.on("data", ({ status }: { status: string }) => heard.push(status));
-  watching.on("error", () => {});
+  const { health, watching, heard } = watchHealth(other.service.url);
   await expect.poll(() => heard).toEqual(["NOT_SERVING"]);
   isReady = true;
   await expect.poll(() => heard, { timeout: 30_000 }).toEqual(["NOT_SERVING", "SERVING"]);
