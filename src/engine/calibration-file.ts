@@ -66,8 +66,8 @@ function ownCalibration(section: Readonly<Record<string, unknown>>): Calibration
 
 function ownAttacks(attacks: unknown = {}): OwnAttacks {
   const fits = Object.values((attacks ?? {}) as OwnAttacks);
-  const isList = typeof attacks === "object" && attacks !== null;
-  if (!isList || !fits.every((fit) => typeof fit?.revision === "string" && isGenuineRatios(fit)))
+  const isObject = typeof attacks === "object" && attacks !== null;
+  if (!isObject || !fits.every((fit) => typeof fit?.revision === "string" && isGenuineRatios(fit)))
     throw refused("its attack thresholds are malformed");
   return attacks as OwnAttacks;
 }
