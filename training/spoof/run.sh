@@ -7,6 +7,8 @@
 # bash run.sh taught FOLDER OUT SECONDS      slim networks of six and of four blocks from FOLDER/six.pt and four.pt (slim.py's) with FOLDER/t-mel.pt as the teacher
 # bash run.sh whisper FOLDER OUT SECONDS     another teacher from FOLDER/whisper.pt (whisper.py's), which brought nothing
 # bash run.sh narrower FOLDER OUT SECONDS    slim networks on the same batches, from FOLDER/six.pt (that of `taught`), mid.pt and small.pt (slim.py's, of those of `taught`)
+# bash run.sh sharper FOLDER OUT SECONDS     LOG.md 25: two teachers from FOLDER/resnet34.pt, and on from what ships (floats.py's FOLDER/six.pt and mid.pt, widen.py's narrow.pt); brought nothing
+# bash run.sh after FOLDER OUT SECONDS       slim networks from those that `sharper` left in OUT, with its two teachers; brought nothing
 #                                        three corpora of genuine speech are left out of every run, for calibration
 set -u
 here=$(cd "$(dirname "$0")" && pwd) what=$1 folder=$2 bank=$2/bank begun=$SECONDS
@@ -96,6 +98,18 @@ whisper() {
 narrower() {
   options='{"rate":0.0015,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.4,"hint":0.3}'
   train s slim mel 33 "$2" "$options" --start "$folder/six.pt,$folder/mid.pt,$folder/small.pt" --teachers "$folder/t-mel.pt"
+  kept "$1"
+}
+
+sharper() {
+  train a teacher mel 41 "$2" '{"rate":0.001,"line":0.25,"coded":0.4,"size":128,"sharp":0.05}' --start "$folder/resnet34.pt"
+  train b teacher mel 42 "$2" '{"rate":0.001,"blend":0.4,"blends":["magnitudes","magnitudes","magnitudes","bands","spliced"],"made":0.1,"line":0.25,"coded":0.4,"size":128}' --start "$folder/resnet34.pt"
+  train s slim mel 43 "$2" '{"rate":0.001,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.6,"sharp":0.05}' --start "$folder/six.pt,$folder/mid.pt" --teachers "$folder/six.pt,$folder/six.pt,$folder/narrow.pt"
+  kept "$1"
+}
+
+after() {
+  train d slim mel 51 "$2" '{"rate":0.001,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.4,"hint":0.3,"away":0}' --start "$1/s-six.pt,$1/s-mid.pt" --teachers "$1/a-mel.pt,$1/b-mel.pt"
   kept "$1"
 }
 

@@ -8,9 +8,9 @@ detector, so that nothing but the vocoder tells the two apart (or the clips them
 so that no large gallery decides. A tenth of
 the voices is left out, to follow the run and to calibrate. --without leaves whole groups of attacks out and measures on them, and corpora of genuine speech. Choices are made by
 that and on what sources.py calls `choose`, never on DEV. --start: weights to begin with (widen.py); several slim networks, one for each file, learn on the same batches. OUT-<fronts>.pt (OUT-<file>.pt of a slim network) and .json are written as soon as the networks are done,
-OUT-before-<fronts>.pt every fifth of the time. What is kept is the mean of the weights over the last steps.
+OUT-before-<fronts>.pt every fifth of the time. What is kept is the mean of the weights over the last steps. Option `sharp`: how far sharpness-aware minimisation looks (LOG.md 25); 0: it is not used, a step costs half.
 """
-import argparse, glob, json, math, os, time, zlib
+import argparse, contextlib, glob, json, math, os, time, zlib
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 from altered import KINDS, altered
 from channel import Channel, mulaw
@@ -25,7 +25,7 @@ D = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 GROUPS = {"kokoro": "kokoro", "hibari": "kokoro", "espeak": "classic", "flite": "classic", "festival": "classic", "nanotts": "classic", "openjtalk": "classic",
           "world": "parametric", "codec2": "parametric", "hifigan-16": "hifigan", "hifigan-varied": "hifigan"}  # fmt: skip
 COLUMNS = {32: 4}  # of a frame, where a picture of so many bins has several
-OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, made=0.0, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR, labels=0.3, hint=0.5, away=1.0, slow=0.2)
+OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, made=0.0, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR, labels=0.3, hint=0.5, away=1.0, slow=0.2, sharp=0.0)
 
 
 def group(family):
@@ -365,6 +365,20 @@ def chosen_by(nets, bank, material):
     return out
 
 
+@contextlib.contextmanager
+def uphill(net, far):
+    """The weights moved so far along the gradient that they have, and back: sharpness-aware minimisation learns by the gradient that is met there (LOG.md 25)."""
+    weights = [p for p in net.parameters() if p.grad is not None]
+    with torch.no_grad():
+        gradients = [p.grad for p in weights]
+        length = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+        steps = torch._foreach_mul(gradients, far / (length + 1e-12))
+        torch._foreach_add_(weights, steps)
+    yield
+    with torch.no_grad():
+        torch._foreach_sub_(weights, steps)
+
+
 def save(nets, out):
     """As quantize.py reads them: without the head that only training has."""
     for name, net in nets.items():
@@ -411,6 +425,26 @@ def main(a):
     half = o["size"] // 2
     y, total, step, start = torch.cat([torch.zeros(half, device=D), torch.ones(half, device=D)]), {name: 0.0 for name in nets}, 0, time.time()
     pairs, saved, heard = int(half * o["copies"]), 0, None
+
+    def loss_of(net, x, label, families):
+        """-> the loss and the scores. families: None for clips that are mixed, of which nothing but the label is known."""
+        with torch.autocast(D.type, torch.bfloat16):
+            planes = net.stages(x) if a.kind == "slim" and teachers else None
+            pooled = net.pooled_stages(planes) if planes else net.pooled(x)
+            z = net.judged(pooled).float()
+        loss = F.binary_cross_entropy_with_logits(z, label)
+        if teachers:
+            loss = o["labels"] * loss + (1 - o["labels"]) * F.smooth_l1_loss(z, told)
+        if hints:
+            loss = loss + o["hint"] * F.mse_loss(net.hint(pooled.float()), hint)
+        if planes and teachers.planes and o["away"]:
+            loss = loss + o["away"] * net.away(planes, teachers.planes)
+        if heads and families is not None:
+            loss = loss + o["told"] * F.cross_entropy(net.family(pooled.float()), families)
+        if o["apart"] and pairs and families is not None:  # a copy further than its original
+            loss = loss + o["apart"] * F.softplus(1 - z[half : half + pairs] + z[:pairs]).mean()
+        return loss, z.detach()
+
     while (done := (time.time() - start) / a.seconds) < 1:
         step += 1
         with torch.no_grad():
@@ -425,25 +459,16 @@ def main(a):
         for name, net in nets.items():
             for g in optimizers[name].param_groups:
                 g["lr"] = g["share"] * o["rate"] * min(1, step / 200) * (0.5 * (1 + math.cos(math.pi * done)) + 0.002)
-            with torch.autocast(D.type, torch.bfloat16):
-                planes = net.stages(x) if a.kind == "slim" and teachers else None
-                pooled = net.pooled_stages(planes) if planes else net.pooled(x)
-                z = net.judged(pooled).float()
-            loss = F.binary_cross_entropy_with_logits(z, label)
-            if teachers:
-                loss = o["labels"] * loss + (1 - o["labels"]) * F.smooth_l1_loss(z, told)
-            if hints:
-                loss = loss + o["hint"] * F.mse_loss(net.hint(pooled.float()), hint)
-            if planes and o["away"]:
-                loss = loss + o["away"] * net.away(planes, teachers.planes)
-            if heads and not mixed:
-                loss = loss + o["told"] * F.cross_entropy(net.family(pooled.float()), families)
-            if not mixed and a.kind != "playback":
-                missed = missed + F.binary_cross_entropy_with_logits(z.detach(), y, reduction="none") / len(nets)
-            if o["apart"] and pairs and not mixed:  # a copy further than its original
-                loss = loss + o["apart"] * F.softplus(1 - z[half : half + pairs] + z[:pairs]).mean()
+            lost = lambda: loss_of(net, x, label, None if mixed else families)
             optimizers[name].zero_grad(set_to_none=True)
+            loss, z = lost()
             loss.backward()
+            if o["sharp"]:
+                with uphill(net, o["sharp"]):
+                    optimizers[name].zero_grad(set_to_none=True)
+                    lost()[0].backward()
+            if not mixed and a.kind != "playback":
+                missed = missed + F.binary_cross_entropy_with_logits(z, y, reduction="none") / len(nets)
             nn.utils.clip_grad_norm_(net.parameters(), 2.0)
             optimizers[name].step()
             with torch.no_grad():
