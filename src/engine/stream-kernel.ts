@@ -60,6 +60,12 @@ const rowsOfKernels: Readonly<Record<FrameRows, number>> = {
 /** Frames are 10 ms apart. */
 const framesPerSecond = 100;
 
+/** The fewest frames that last this long. A product alone may be rounded down: 100 · (1.1 · 1.5) is 165, and 165 frames are shorter. */
+function framesReaching(seconds: number): number {
+  const frames = Math.round(seconds * framesPerSecond);
+  return frames / framesPerSecond >= seconds ? frames : frames + 1;
+}
+
 /** How much longer than the others the last window may be: the end of a recording adds frames to it (assembly/dsp/stream.ts). */
 export const windowSlackFrames = 64;
 
@@ -89,7 +95,7 @@ export class StreamKernel {
       this.#resume(state, format);
       const windows: WindowFeatures[] = [];
       const capacity = run.inputCapacity();
-      const untilFrames = untilSpeechSeconds * framesPerSecond;
+      const untilFrames = framesReaching(untilSpeechSeconds);
       const stops = () => this.#ended() || run.streamSpeechFrames() >= untilFrames;
       let read = 0;
       for (let first = 0; first < samples.length && !stops(); first += capacity) {
@@ -135,7 +141,7 @@ export class StreamKernel {
       this.#kernels.write(run.streamStatePtr(), state);
       return;
     }
-    const limitFrames = Math.round(format.maxSpeechSeconds * framesPerSecond);
+    const limitFrames = framesReaching(format.maxSpeechSeconds);
     const windowFrames = format.windowFrames ?? this.#windowFrames;
     const rows = rowsOfKernels[format.rows ?? this.#rows];
     const refused = run.streamStart(format.rateHz, windowFrames, limitFrames, rows, format.lowered ?? 0);

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { Kernels } from "../../src/engine/kernels.js";
 import { type FrameRows, type StreamFormat, StreamKernel, type StreamState } from "../../src/engine/stream-kernel.js";
 import { utter } from "../voice.js";
@@ -22,6 +22,24 @@ function heard(listeners: readonly StreamKernel[], rows: FrameRows | undefined) 
 }
 
 const listener = () => new StreamKernel(new Kernels(module), 400, "mel");
+
+test("a stream stops where its net speech has reached the requested seconds, however they are rounded", () => {
+  const format: StreamFormat = { rateHz, maxSpeechSeconds: 0 };
+  const kernel = listener();
+  const beyond = (seconds: number) => seconds * (1 + Number.EPSILON);
+  for (let frames = 30; frames < 300; frames++) {
+    for (const seconds of [frames / 100, beyond(frames / 100)]) {
+      const { netSpeechSeconds, rest } = kernel.advance(null, format, samples, seconds);
+      expect(netSpeechSeconds, `${seconds} s`).toBeGreaterThanOrEqual(seconds);
+      expect(rest).not.toBeNull();
+    }
+  }
+});
+
+test("the shortest limit of net speech is still a limit", () => {
+  const step = listener().advance(null, { rateHz, maxSpeechSeconds: 0.004 }, samples);
+  expect(step).toMatchObject({ ended: true, netSpeechSeconds: 0.01 });
+});
 
 describe("windows", () => {
   it("have rows of the requested kind, log-mel by default, cut at the same places", () => {
