@@ -225,16 +225,16 @@ export class Scoring {
     }
   }
 
-  /** 0 or 1 for each window: two groups whose voices differ most. The number of windows is limited to the rows of the kernels. */
+  /** 0 or 1 for each window: two groups whose voices differ most. A window that is not compared joins the nearest one in time that is. */
   partVoices(windows: readonly VoiceWindow[]): Int32Array {
     const { run } = this.#kernels;
     if (windows.length < 2) return new Int32Array(windows.length);
-    if (windows.length > run.scoringMostRows())
-      throw badArgument(`voices can be separated in at most ${run.scoringMostRows()} windows`);
     try {
-      this.#writeWindows(windows);
-      run.splitVoices(windows.length);
-      return this.#kernels.readIntegers(run.scoringKept(), windows.length);
+      const { compared, step } = this.#compared(windows);
+      this.#writeWindows(compared);
+      run.splitVoices(compared.length);
+      const groups = this.#kernels.readIntegers(run.scoringKept(), compared.length);
+      return Int32Array.from(windows, (_, i) => groups[Math.min(Math.round(i / step), groups.length - 1)]!);
     } finally {
       run.wipeScoring();
     }
@@ -264,11 +264,15 @@ export class Scoring {
   #speakers(windows: readonly VoiceWindow[]): number {
     const { run } = this.#kernels;
     const { cosine, seconds } = this.#model.calibration.speakers;
-    // In a very long recording only every nth window is compared: anybody who speaks a tenth of it is still found.
-    const step = Math.ceil(windows.length / run.scoringMostRows());
-    const looked = windows.filter((_, i) => i % step === 0);
-    if (looked.length < 2) return 1;
-    this.#writeWindows(looked);
-    return run.splitVoices(looked.length) < cosine && run.splitSmallerSpeech() * step >= seconds ? 2 : 1;
+    const { compared, step } = this.#compared(windows);
+    if (compared.length < 2) return 1;
+    this.#writeWindows(compared);
+    return run.splitVoices(compared.length) < cosine && run.splitSmallerSpeech() * step >= seconds ? 2 : 1;
+  }
+
+  /** In a very long recording only every nth window is compared: anybody who speaks a tenth of it is still found. */
+  #compared(windows: readonly VoiceWindow[]) {
+    const step = Math.ceil(windows.length / this.#kernels.run.scoringMostRows());
+    return { compared: windows.filter((_, i) => i % step === 0), step };
   }
 }

@@ -21,7 +21,7 @@ import {
 export const pieceFrames = 50;
 /** Half a second is too short to identify a voice. */
 const windowPieces = 3;
-/** Limit: the features of all pieces are kept, and the kernels can split only this many windows. */
+/** Limit of net speech: the features of all pieces are kept. */
 export const mostSeparatedSeconds = 120;
 
 export class SeparatedVoices implements WindowVoices {

@@ -308,6 +308,23 @@ describe("a recording's windows", () => {
     for (let i = 0; i < dimensions; i++) expect(Math.abs(embedding![i]! - mean[i]!)).toBeLessThan(1e-7);
   });
 
+  test("two people in turns are parted in any number of windows", () => {
+    for (const [count, turn] of [
+      [2, 1],
+      [40, 5],
+      [257, 20],
+      [1000, 40],
+    ] as const) {
+      const isBert = (i: number) => Math.floor(i / turn) % 2;
+      const windows = Array.from({ length: count }, (_, i) => windowsOf(isBert(i) ? bert : anna, 1)[0]!);
+      const groups = scoring().partVoices(windows);
+      expect(groups.length).toBe(count);
+      const wrong = groups.filter((group, i) => (group === groups[0] ? 0 : 1) !== isBert(i)).length;
+      // Where only every nth window is compared, a turn begins up to half of n early or late.
+      expect(wrong).toBeLessThanOrEqual(count <= 256 ? 0 : 2 * (count / turn));
+    }
+  });
+
   test("windows that cancel out leave no voice, and no NaN", () => {
     const [window] = windowsOf(anna, 1);
     const opposite = { ...window!, embedding: window!.embedding.map((value) => -value) };
