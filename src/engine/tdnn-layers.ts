@@ -189,8 +189,7 @@ function layerOf(value: unknown, i: number, lines: readonly number[]): TdnnLayer
       const outputs = kind === "depthwise" ? inputs : multipleOfEight(layer.outputs, `outputs of ${name}`);
       const read = { name, inputs, taps, dilation, mirrored: yes("mirrored") };
       const [from, to] = [place("from", inputs), place("to", outputs)];
-      if (from.line === to.line && from.channel < to.channel + outputs && to.channel < from.channel + inputs)
-        throw refused(`${name} overwrites its own input`);
+      if (overlap(from, inputs, to, outputs)) throw refused(`${name} overwrites its own input`);
       return kind === "depthwise"
         ? { kind, ...read, from, to }
         : { kind, ...read, from, to, outputs, words: yes("words") };
@@ -199,6 +198,10 @@ function layerOf(value: unknown, i: number, lines: readonly number[]): TdnnLayer
     case "gate": {
       const second = layer.second === null ? null : place("second", inputs);
       const sum = { name, inputs, from: place("from", inputs), second, to: place("to", inputs) };
+      // Channel by channel, so in place is fine.
+      for (const read of [sum.from, second])
+        if (read && read.channel !== sum.to.channel && overlap(read, inputs, sum.to, inputs))
+          throw refused(`${name} overwrites its own input`);
       return kind === "add" ? { kind, ...sum } : { kind, ...sum, hidden: hidden(), rectified: yes("rectified") };
     }
     case "attention":
@@ -209,6 +212,9 @@ function layerOf(value: unknown, i: number, lines: readonly number[]): TdnnLayer
       throw refused(`layer ${i} must be one of ${kinds.join(", ")}, got ${String(kind)}`);
   }
 }
+
+const overlap = (one: Place, ofOne: number, other: Place, ofOther: number): boolean =>
+  one.line === other.line && one.channel < other.channel + ofOther && other.channel < one.channel + ofOne;
 
 function list(value: unknown, what: string, most: number): readonly unknown[] {
   if (!Array.isArray(value) || value.length === 0 || value.length > most)

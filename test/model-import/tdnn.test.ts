@@ -102,13 +102,16 @@ describe("a description that the kernels cannot run is refused", () => {
     { kind: "map", name: "map", inputs: 32 },
   ];
   const network = { lines: [80, 16], layers, standardized: false };
+  const at = (line: number, channel: number) => ({ line, channel });
   const changed = (i: number, change: object) => ({
     ...network,
     layers: layers.map((layer, k) => (k === i ? { ...layer, ...change } : layer)),
   });
 
-  test("while a valid one is accepted", () => {
+  test("while a valid one is accepted, also with a sum in place", () => {
     expect(tdnnNetworkOf(network).layers).toHaveLength(3);
+    const sum = { kind: "add", name: "sum", from: at(1, 0), second: at(1, 0), to: at(1, 0), inputs: 16 };
+    expect(tdnnNetworkOf({ ...network, layers: [sum, ...layers] }).layers).toHaveLength(4);
   });
 
   test.each([
@@ -131,6 +134,24 @@ describe("a description that the kernels cannot run is refused", () => {
     ],
     ["too many frames on a side", changed(0, { taps: 63, dilation: 5 }), "at most 48 are supported"],
     ["an overwritten input", changed(0, { to: { line: 0, channel: 0 } }), "first overwrites its own input"],
+    [
+      "an input overwritten by a sum before it is read",
+      {
+        ...network,
+        lines: [80, 24],
+        layers: [{ kind: "add", name: "sum", from: at(1, 0), second: null, to: at(1, 8), inputs: 16 }, ...layers],
+      },
+      "sum overwrites its own input",
+    ],
+    [
+      "a second input overwritten so",
+      {
+        ...network,
+        lines: [80, 24],
+        layers: [{ kind: "add", name: "sum", from: at(0, 0), second: at(1, 8), to: at(1, 0), inputs: 16 }, ...layers],
+      },
+      "sum overwrites its own input",
+    ],
     [
       "an unknown kind",
       changed(0, { kind: "lstm" }),
