@@ -1,5 +1,6 @@
 /** One call to the engine: its place in the queue, its signal, its time limit. */
 import { badArgument, EngineError } from "./engine-error.js";
+import { onAbort } from "./on-abort.js";
 import type { CallOptions } from "./port.js";
 import type { Threads } from "./threads.js";
 
@@ -34,13 +35,12 @@ export async function inCall<T>(
 /** A signal that aborts with `signal` or at the timeout. Created only if needed, because a thousand live calls call the engine two thousand times a second. */
 function endingAfter(timeoutMs: number | undefined, signal: AbortSignal | undefined) {
   const controller = new AbortController();
-  const onAbort = () => controller.abort(signal?.reason);
-  signal?.addEventListener("abort", onAbort, { once: true });
+  const forget = signal && onAbort(signal, () => controller.abort(signal.reason));
   const late = () => controller.abort(new EngineError("TIMEOUT", `the call took longer than ${timeoutMs} ms`));
   const timer = timeoutMs === undefined ? undefined : setTimeout(late, Math.min(timeoutMs, 2 ** 31 - 1));
   const done = () => {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", onAbort);
+    forget?.();
   };
   return { signal: controller.signal, done };
 }

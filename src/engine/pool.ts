@@ -5,6 +5,7 @@
  */
 import * as Comlink from "comlink";
 import { EngineError } from "./engine-error.js";
+import { onAbort } from "./on-abort.js";
 import { type Outcome, unwrapped } from "./outcome.js";
 import { startThread, type Thread } from "./platform.js";
 import type { PoolOptions } from "./pool-options.js";
@@ -117,13 +118,11 @@ export class Pool implements Threads {
     else {
       const task: Task = { name, values, transfer, signal, askedAt: performance.now(), resolve, reject };
       const queue = isBrief(task) ? this.#waiting.brief : this.#waiting.long;
-      const onAbort = () => {
+      const settled = onAbort(signal, () => {
         const at = queue.indexOf(task);
         if (at >= 0) queue.splice(at, 1);
         reject(signal.reason);
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
-      const settled = () => signal.removeEventListener("abort", onAbort);
+      });
       promise.then(settled, settled);
       queue.push(task);
       this.#next();
@@ -196,14 +195,13 @@ export class Pool implements Threads {
   #limit(task: Task, answered: Promise<boolean>): Promise<boolean> {
     return new Promise((resolve) => {
       let timer = setTimeout(() => resolve(false), this.options.workLimitMs);
-      const onAbort = () => {
+      const settled = onAbort(task.signal, () => {
         clearTimeout(timer);
         timer = setTimeout(() => resolve(false), this.options.graceMs);
-      };
-      task.signal.addEventListener("abort", onAbort, { once: true });
+      });
       void answered.then(() => {
         clearTimeout(timer);
-        task.signal.removeEventListener("abort", onAbort);
+        settled();
       });
     });
   }

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { getEventListeners } from "node:events";
 import { syncBuiltinESMExports } from "node:module";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -85,6 +86,17 @@ describe("workers give the same results as the calling thread", () => {
     const part = speech.slice().subarray(100, 50_000);
     await engine.analyze(part, rateHz);
     expect(part.length).toBe(49_900);
+  });
+
+  test("much work at once adds one listener to the caller's signal, and leaves none", async () => {
+    const engine = await open({ workers: 2 });
+    const { signal } = new AbortController();
+    const listeners = () => getEventListeners(signal, "abort").length;
+    const calls = Array.from({ length: 12 }, () => engine.analyze(speech.slice(), rateHz, { signal }));
+    await Promise.race(calls);
+    expect(listeners()).toBe(1);
+    await Promise.all(calls);
+    expect(listeners()).toBe(0);
   });
 
   test("samples in shared memory are copied", async () => {
