@@ -117,5 +117,6 @@ export function gallerySearchListed(n: i32, floor: f32): i32 {
 
 /** Wipes the query and the results. */
 export function galleryForgetQuery(): void {
+  queryScale = 0;
   wipe(GALLERY);
 }

@@ -1,7 +1,7 @@
 /** One speaker or several, from the windows of a recording: two groups of windows, and how similar their voices are. */
 import { cosine } from "./cosine";
 import { addToMean, clearMean, finishMean } from "./template";
-import { dimensions, kept, matrix, mean, rowOf, weights } from "./workspace";
+import { dimensions, kept, matrix, mean, rowOf, smaller, weights } from "./workspace";
 
 const rounds: i32 = 8;
 
@@ -17,9 +17,8 @@ function setCenter(group: i32, x: usize): void {
 }
 
 /** Speech of the smaller group after the last call of `splitVoices`, in seconds. */
-let smallerSpeech: f64 = 0;
 export function splitSmallerSpeech(): f64 {
-  return smallerSpeech;
+  return load<f64>(smaller);
 }
 
 /**
@@ -59,6 +58,6 @@ export function splitVoices(n: i32): f32 {
     if (load<i32>(kept + (<usize>i << 2)) == 0) zero += speech;
     else one += speech;
   }
-  smallerSpeech = min<f64>(zero, one);
+  store<f64>(smaller, min<f64>(zero, one));
   return cosine(center(0), center(1), dimensions);
 }

@@ -7,6 +7,7 @@
  *   matrix   [mostRows][mostRows] f32
  *   scores   [mostRows] f32      kept [mostRows] i32
  *   sum      [d] f64             mean [d] f32        probe [d] f32
+ *   smaller  f64                 seconds of speech of the smaller of two groups
  */
 import { SCORING, reserveVoice, wipe } from "../memory";
 
@@ -22,6 +23,7 @@ export let kept: usize = 0;
 export let sum: usize = 0;
 export let mean: usize = 0;
 export let probe: usize = 0;
+export let smaller: usize = 0;
 
 /** d % 16 == 0. */
 export function reserveScoring(d: i32): void {
@@ -35,6 +37,7 @@ export function reserveScoring(d: i32): void {
   sum = reserveVoice(<usize>d << 3, SCORING);
   mean = reserveVoice(<usize>d << 2, SCORING);
   probe = reserveVoice(<usize>d << 2, SCORING);
+  smaller = reserveVoice(8, SCORING);
 }
 
 export function scoringMostRows(): i32 {

@@ -208,6 +208,7 @@ describe("scoring", async () => {
       scoring.summarize(voices.map((voice) => ({ ...voice, speechSeconds: 2, startSeconds: 0, endSeconds: 2 })));
       scoring.scores([{ ...voices[0]!, revision }], voices[1]!);
     }
+    for (const { kernels } of made) expect(kernels.run.splitSmallerSpeech()).toBe(0);
     // The class wipes by itself, so its leftovers are put back first.
     for (const { kernels, voices } of made) {
       kernels.writeFloats(kernels.run.scoringRows(), voices[0]!.embedding);
