@@ -96,7 +96,6 @@ export {
   BAD_RATE,
   BAD_WINDOW,
   DETAIL_ROWS,
-  FINISHED,
   featureBins,
   HAMMING_ROWS,
   inputCapacity,

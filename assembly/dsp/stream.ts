@@ -10,7 +10,7 @@
  * log-mel in all cases.
  *
  * Everything works on blocks that begin at multiples of 256 samples and on batches of four frames, so results are bit-identical in any
- * chunking. Nothing is allocated and nothing grows with the length: counters have 64 bits or last for 37 h.
+ * chunking. Nothing is allocated and nothing grows with the length: counters have 64 bits or last for a year.
  *
  * All state is in one block, [streamStatePtr(), + streamStateBytes()): copy it out to save a stream, write it back to continue,
  * so many streams can share one instance. It contains no pointers; it is valid only for the binary that wrote it.

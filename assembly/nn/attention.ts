@@ -3,7 +3,7 @@ import { exp4, tanh4 } from "../math/exponential";
 import { nearest } from "./convolution";
 
 /** The value of 1 in the activations that `squash` produces. */
-export const SQUASHED: f32 = 32767;
+const SQUASHED: f32 = 32767;
 
 /** x[t][c] = round(32767 · tanh(x[t][c] · step[c])). channels % 8 == 0; rows are contiguous. */
 export function squash(x: usize, frames: i32, channels: i32, step: usize): void {

@@ -109,7 +109,7 @@ export function emitPlain(out: usize, s0: v128, s1: v128, gain: usize, bias: usi
   emit(out, 0, s0, s1, v128.load(gain), v128.load(gain, 16), v128.load(bias), v128.load(bias, 16), 0, low, high);
 }
 
-/** Sums of tiles, i32 [4][8] each: one tile, or six for `convolveQuads` and `convolvePatches`. */
+/** Sums of tiles, i32 [4][8] each: one tile, three for pairs of frames, six for `convolveQuads` and `convolvePatches`. */
 export const TILE: usize = 128;
 export const TILES: usize = memory.data(6 * 128, 16);
 holdsVoice(TILES, 6 * 128, SPEAKER | ATTACKS);

@@ -32,6 +32,7 @@ export class Saturation {
   /** The last two samples, newest first. */
   x1: f32;
   x2: f32;
+  /** Length of the current run at the peak, up to FLAT_RUN. */
   run: i32;
   /** A flat top began with a corner. */
   corner: bool;
@@ -75,7 +76,7 @@ function next(state: usize, x: f32): void {
 
   const atPeak = size >= QUIETEST_FLAT && size < FULL_SCALE && size >= here.peak - FLAT;
   const goesOn = atPeak && s.run > 0 && abs(x - s.x1) <= 2 * FLAT;
-  if (goesOn) s.run++;
+  if (goesOn) s.run = min(s.run + 1, FLAT_RUN);
   else {
     if (s.run >= FLAT_RUN && s.corner) {
       s.ended = true;

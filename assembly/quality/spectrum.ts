@@ -8,8 +8,8 @@ import { log1, log4 } from "../math/logarithm";
 import { wadaSnrDb } from "./wada";
 
 /** Samples in the middle of a frame that no other frame shares, and their start. */
-export const OWN: i32 = 160;
-export const OWN_AT: i32 = 120;
+const OWN: i32 = 160;
+const OWN_AT: i32 = 120;
 
 /** Smallest sample passed to the logarithm: -100 dB. */
 const QUIETEST: f32 = 1e-5;
@@ -154,7 +154,7 @@ export function wadaDb(state: usize): f64 {
   return wadaSnrDb(s.sizes / <f64>s.samples, s.logs / <f64>s.samples);
 }
 
-/** The upper edge of the highest bin that carries speech, Hz; NaN without speech. Steps are the bins' widths: 80 Hz at 1 kHz, 280 at 7 kHz. */
+/** The upper edge of the highest bin that carries speech, Hz; NaN without speech. Steps are those of the mel scale: 52 Hz at 1 kHz, 237 at 7 kHz. */
 export function bandwidthHz(state: usize): f64 {
   const s = changetype<Spectrum>(state);
   if (s.speechFrames < ENOUGH_SPEECH) return NaN;

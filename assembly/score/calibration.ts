@@ -19,7 +19,7 @@
  */
 import { SCORING, reserve, reserveVoice } from "../memory";
 
-export const features: i32 = 12;
+const features: i32 = 12;
 const maxTerms: i32 = 64;
 
 let feature: usize = 0;
@@ -106,7 +106,7 @@ export function impostorCosine(rate: f64, center: f64, spread: f64): f64 {
 const edge: f64 = 0.02425;
 
 /** z with P(Z < z) = p, 0 < p < 1. */
-export function probit(p: f64): f64 {
+function probit(p: f64): f64 {
   if (p < edge) return tail(p);
   if (p > 1 - edge) return -tail(1 - p);
   const q = p - 0.5;

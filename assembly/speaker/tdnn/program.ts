@@ -8,8 +8,8 @@
  * or two lines and writes channels of another.
  */
 
-export const MOST_LINES = 16;
-export const MOST_STEPS = 256;
+const MOST_LINES = 16;
+const MOST_STEPS = 256;
 
 /** Bounded convolution from line to line. */
 export const CONVOLUTION: i32 = 0;

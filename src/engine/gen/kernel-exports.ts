@@ -12,7 +12,6 @@ export const SYNTHETIC = 0;
 export const BAD_RATE = -1;
 export const BAD_WINDOW = -2;
 export const DETAIL_ROWS = 1;
-export const FINISHED = 4;
 export const HAMMING_ROWS = 2;
 export const LIMIT_REACHED = 2;
 export const MEL_ROWS = 0;
