@@ -223,6 +223,16 @@ describe("bad input", () => {
     expect(heard.windows).toEqual(expected.windows);
   });
 
+  it("samples far below any converter's are silence, so that no subnormal number slows a stream down", () => {
+    const states = [0, 1e-45, 1e-38, 1e-20, 9e-13].map((size) => {
+      const x = Float32Array.from({ length: 256 * 40 }, (_, i) => (i % 3 === 0 ? -size : size));
+      kernels.streamStart(44100, 0, 0);
+      push(kernels, x, [1000], () => {});
+      return stateOf(kernels);
+    });
+    for (const state of states) expect(Buffer.compare(state, states[0]!)).toBe(0);
+  });
+
   it("any floats give finite measures and features", () => {
     fc.assert(
       fc.property(
