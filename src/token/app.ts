@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import { engagementRoutes } from "../engagement/engagement-routes.js";
 import { clientOf } from "./client-authentication.js";
 import { knownClient } from "./client-credentials.js";
-import { errorResponse, invalidRequest, OAuthError } from "./errors.js";
+import { errorResponse, OAuthError } from "./errors.js";
 import type { Form } from "./form.js";
 import { pageRoutes } from "./interactive/page-routes.js";
 import { createAuthorizationFlow } from "./interactive/provider.js";
@@ -63,13 +63,6 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
   };
 
   app.route("/", oauthRoutes(service, { ...options, redeemCode }));
-  app.on(["GET", "HEAD"], ["/oauth2/authorize", "/oauth2/authorize/:uid"], (c) => {
-    const mode = c.req.query("response_mode");
-    if (mode !== undefined && mode !== "query")
-      throw invalidRequest(`response_mode must be query, got ${mode.slice(0, 40)}`);
-    return flow.handle(c);
-  });
-  app.post("/oauth2/session/end/confirm", (c) => flow.handle(c));
   app.route("/", pageRoutes(service, flow, options));
   app.route("/management/v1", managementRoutes(service, { ...options, toolingUser }) as unknown as Hono<Env>);
   app.route("/", engagementRoutes(service, options));

@@ -25,7 +25,7 @@ export function addressOf(
 /** The answer to an unexpected error, which reveals no internals. */
 export const serverFailed = (error?: unknown): OAuthError =>
   isUnavailable(error)
-    ? new OAuthError("server_error", "the database does not answer; try again", {
+    ? new OAuthError("temporarily_unavailable", "the database does not answer; try again", {
         status: 503,
         headers: { "Retry-After": "5" },
         refusal: "databaseUnavailable",

@@ -1,5 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { StoreError } from "../../src/store/errors.js";
 import { OPERATOR_PAGE } from "../../src/token/own-pages.js";
 import { type Box, basic, createBox, form, ISSUER } from "./box.js";
 
@@ -245,6 +246,28 @@ describe("authorization code with PKCE", () => {
     });
     documents.get = get;
     expect((await redeemed()).status).toBe(200);
+  });
+
+  test("while the database is away, a code and an authorization are answered 503; afterwards both work", async () => {
+    const code = (await allow()).searchParams.get("code")!;
+    const { documents } = box.service;
+    const { get, put } = documents;
+    const away = () => Promise.reject(new StoreError("unavailable", "the database does not answer"));
+    documents.get = async (collection, id) => (collection === "oidc.AuthorizationCode" ? away() : get(collection, id));
+    documents.put = async (collection, ...rest) =>
+      collection === "oidc.Interaction" ? away() : put(collection, ...rest);
+    const fields = { grant_type: "authorization_code", code, code_verifier: verifier, redirect_uri: REDIRECT };
+    const redeemed = () => box.fetch("/oauth2/token", form(basic(clientId, secret), fields));
+    const refused = await redeemed();
+    expect([refused.status, refused.headers.get("Retry-After")]).toEqual([503, "5"]);
+    expect(await refused.json()).toMatchObject({ error: "temporarily_unavailable" });
+    const page = await new Browser(box).go(authorizeUrl());
+    expect([page.response.status, page.response.headers.get("Retry-After")]).toEqual([503, "5"]);
+    expect(page.text).toContain("<h1>");
+    expect(box.audited.filter(({ event }) => event === "failure")).toHaveLength(2);
+    Object.assign(documents, { get, put });
+    expect((await redeemed()).status).toBe(200);
+    await allow();
   });
 
   test("RFC 7636 appendix B: the verifier matches the challenge", async () => {

@@ -65,7 +65,10 @@ describe("the runtime token endpoint", () => {
     };
     const { response, body } = await tokenOf(box, clientId, secret, "bio");
     expect([response.status, response.headers.get("Retry-After")]).toEqual([503, "5"]);
-    expect(body).toMatchObject({ error: "server_error", error_description: "the database does not answer; try again" });
+    expect(body).toMatchObject({
+      error: "temporarily_unavailable",
+      error_description: "the database does not answer; try again",
+    });
     const page = await box.fetch("/profile", { headers: { Cookie: "vivavoce_session=some-session" } });
     expect([page.status, page.headers.get("Retry-After")]).toEqual([503, "5"]);
     documents.get = get;

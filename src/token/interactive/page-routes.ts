@@ -94,6 +94,14 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
 
   // Authorization: sign-in, then consent.
 
+  app.on(["GET", "HEAD"], ["/oauth2/authorize", "/oauth2/authorize/:uid"], (c) => {
+    const mode = c.req.query("response_mode");
+    if (mode !== undefined && mode !== "query")
+      throw invalidRequest(`response_mode must be query, got ${mode.slice(0, 40)}`);
+    return flow.handle(c);
+  });
+  app.post("/oauth2/session/end/confirm", (c) => flow.handle(c));
+
   /** `ownerId`: the user to whom the credential belongs; `null` for our own pages, which any user may use. */
   async function interactionOf(c: Context): Promise<Interaction & { clientName: string; ownerId: string | null }> {
     const interaction = await flow.interaction(c.req.raw);

@@ -1,14 +1,15 @@
+import type { IncomingMessage } from "node:http";
 import type { Context } from "hono";
 import { decodeJwt } from "jose";
 import type Provider from "oidc-provider";
 import type { InteractionResults } from "oidc-provider";
 import { LIFETIMES } from "../access-token.js";
 import { collection } from "../documents.js";
-import { errorResponse, NO_STORE, OAuthError } from "../errors.js";
+import { errorResponse, invalidRequest, NO_STORE, OAuthError } from "../errors.js";
 import { readText } from "../form.js";
 import { PLATFORM_SCOPE } from "../scopes.js";
 import type { TokenService } from "../service.js";
-import { type Env, serverFailed } from "../transport.js";
+import type { Env } from "../transport.js";
 import { answerOf, nodePair } from "./node-bridge.js";
 import { errorPage, htmlHeaders } from "./pages.js";
 import { createAdapterFactory, findClient } from "./provider-adapter.js";
@@ -67,7 +68,10 @@ async function loadLibrary(): Promise<Library> {
   }
 }
 
-async function createProvider(service: TokenService): Promise<Provider> {
+/** Unexpected errors by their request. The library answers them itself, and does not say what failed. */
+type Failures = WeakMap<IncomingMessage, Error>;
+
+async function createProvider(service: TokenService, failures: Failures): Promise<Provider> {
   // The library needs URL.parse, which the first releases of Node 20 lack.
   if (!("parse" in URL)) throw new OAuthError("server_error", "sign-in needs a newer Node.js", { status: 501 });
   const library = await loadLibrary();
@@ -156,8 +160,7 @@ async function createProvider(service: TokenService): Promise<Provider> {
       });
     },
   });
-  // The library answers unexpected errors itself; without this, nobody would learn the cause.
-  provider.on("server_error", (_ctx, error) => service.audit({ event: "failure", stack: error.stack ?? error.name }));
+  provider.on("server_error", ({ req }, error) => failures.set(req, error));
   return provider;
 }
 
@@ -166,17 +169,26 @@ const resourceOf = (audience: string): string => `urn:${audience}`;
 
 export function createAuthorizationFlow(service: TokenService) {
   let current: { provider: Promise<Provider>; kids: string } | null = null;
+  const failures: Failures = new WeakMap();
 
   /** The library reads its keys only once, so a new key needs a new instance. All lasting state is in the store. */
   async function provider(): Promise<Provider> {
     const kids = (await service.keyring.jwks()).keys.map(({ kid }) => kid).join();
-    if (current?.kids !== kids) current = { provider: createProvider(service), kids };
+    if (current?.kids !== kids) current = { provider: createProvider(service, failures), kids };
     try {
       return await current.provider;
     } catch (error) {
       current = null;
       throw error;
     }
+  }
+
+  /** The library's answer; rejects with the error that it did not expect, such as one of the store. */
+  async function libraryAnswer({ incoming, outgoing }: ReturnType<typeof nodePair>): Promise<Response> {
+    const answer = await answerOf((await provider()).callback(), incoming, outgoing);
+    const failure = failures.get(incoming);
+    if (failure) throw failure;
+    return answer;
   }
 
   async function details(request: Request) {
@@ -210,35 +222,27 @@ export function createAuthorizationFlow(service: TokenService) {
     async handle(c: Context<Env>): Promise<Response> {
       // Anybody may ask. Without a client there is nothing that the library could do, at several times the cost.
       const clientId = c.req.query("client_id");
-      if (c.req.path === "/oauth2/authorize" && !(clientId && (await findClient(service, clientId)))) {
-        const detail = clientId ? "the client_id is unknown" : "the client_id is missing";
-        const page = errorPage(wordsFor(c.req.header("Accept-Language")), { detail });
-        return new Response(page, { status: 400, headers: htmlHeaders() });
-      }
-      const { incoming, outgoing } = nodePair(
-        c.req.raw,
-        service.issuer,
-        c.req.method === "POST" ? await readText(c.req.raw) : "",
-      );
-      if (c.req.path === "/oauth2/authorize" && incoming.headers.cookie) {
+      if (c.req.path === "/oauth2/authorize" && !(clientId && (await findClient(service, clientId))))
+        throw invalidRequest(clientId ? "the client_id is unknown" : "the client_id is missing");
+      const pair = nodePair(c.req.raw, service.issuer, c.req.method === "POST" ? await readText(c.req.raw) : "");
+      const { headers } = pair.incoming;
+      if (c.req.path === "/oauth2/authorize" && headers.cookie) {
         // Our browser session says who is signed in; the library's own session lasts for one authorization only.
-        incoming.headers.cookie = incoming.headers.cookie
+        headers.cookie = headers.cookie
           .split("; ")
           .filter((cookie) => !cookie.startsWith(SESSION_COOKIE))
           .join("; ");
       }
-      return answerOf((await provider()).callback(), incoming, outgoing);
+      return libraryAnswer(pair);
     },
 
     /** The token endpoint, for a client whose secret was already checked. */
     async redeem(request: Request, form: URLSearchParams, issued: (jti: string) => void): Promise<Response> {
-      const { incoming, outgoing } = nodePair(request, service.issuer, form.toString());
-      delete incoming.headers.authorization;
+      const pair = nodePair(request, service.issuer, form.toString());
+      delete pair.incoming.headers.authorization;
       // The origin does not matter here: the code, the verifier and (except for our own pages) the secret are checked.
-      delete incoming.headers.origin;
-      const answer = await answerOf((await provider()).callback(), incoming, outgoing);
-      // Not the fault of the code: the client may try again.
-      if (answer.status >= 500) return errorResponse(serverFailed());
+      delete pair.incoming.headers.origin;
+      const answer = await libraryAnswer(pair);
       const body = (await answer.json()) as Record<string, unknown>;
       if (!answer.ok) {
         const known = ["invalid_request", "invalid_grant", "unauthorized_client", "invalid_scope"] as const;
