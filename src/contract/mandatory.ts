@@ -18,7 +18,8 @@ import { ContextSchema, UniqueIdSchema } from "./gen/vendor/biosec/v1/common_pb.
 import { context_needs, mandatory, mandatory_choice } from "./gen/vendor/rpc/mandatory_pb.js";
 import { type FieldViolation, FieldViolationSchema } from "./gen/vendor/rpc/status_pb.js";
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** As the box writes it. Stores compare ids as text, so one in capitals would not be found. */
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** The operator chooses the names of scopes, so nearly every character is allowed. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it rejects control characters
 const scopeName = /^[^\u0000-\u001f\u007f]{1,128}$/;
@@ -156,7 +157,7 @@ function checkForm(id: ReflectMessage, field: DescField, path: string, violation
   const value = idValue(id);
   const isScope = field.name === "gk_scope_id";
   if ((isScope ? scopeName : uuid).test(value)) return;
-  const wanted = isScope ? "1 to 128 characters without control characters" : "a UUID";
+  const wanted = isScope ? "1 to 128 characters without control characters" : "a UUID in lower case";
   const got = JSON.stringify(String(value).slice(0, 40));
   violations.push(
     value === ""

@@ -89,6 +89,13 @@ describe.each(nine)("the context of %s", (name) => {
   test.each([
     ["an unknown session", "gkSessionId", unknownId, "NOT_FOUND", "context.gk_session_id unknown"],
     ["a malformed session", "gkSessionId", malformedId, "INVALID_REQUEST", "context.gk_session_id malformed"],
+    [
+      "a session in capitals",
+      "gkSessionId",
+      { value: unknownId.value.toUpperCase() },
+      "INVALID_REQUEST",
+      "context.gk_session_id malformed",
+    ],
     ["an empty session", "gkSessionId", { value: "" }, "INVALID_REQUEST", "context.gk_session_id missing"],
     ["another engagement", "gkEngagementId", unknownId, "INVALID_REQUEST", "context.gk_engagement_id mismatch"],
     ["a foreign scope", "gkScopeId", { value: "another bank" }, "NOT_FOUND", "context.gk_session_id unknown"],

@@ -195,6 +195,31 @@ describe("JSON in", () => {
     });
   });
 
+  it.each([
+    [{ gk_voiceprint_profile_id: "p" }, 'gk_voiceprint_profile_id: expected an object such as {"value": …}, got "p"'],
+    [{ gkVoiceprintProfileId: [1] }, 'gk_voiceprint_profile_id: expected an object such as {"value": …}, got [1]'],
+    [
+      { gk_voiceprint_profile_id: { value: "p" }, gkVoiceprintProfileId: { value: "q" } },
+      "gk_voiceprint_profile_id: given twice, as gk_voiceprint_profile_id and gkVoiceprintProfileId",
+    ],
+  ])("does not replace a wrong body value by the path variable: %j", async (body, message) => {
+    const { service, seen } = rehearse();
+    const response = await service.app.request("/v1/voiceprints/p/verification", post(body));
+    expect(await response.json()).toMatchObject({ status: { statusCode: "BAD_REQUEST", message } });
+    expect(seen).toEqual([]);
+  });
+
+  it.each([
+    [{ gk_voiceprint_profile_id: null }],
+    [{ gkVoiceprintProfileId: { value: null } }],
+    [{ gkVoiceprintProfileId: { value: "p" } }],
+  ])("takes the path variable where the body has none or the same: %j", async (body) => {
+    const { service, seen } = rehearse();
+    const given = { context: CONTEXT, gk_media_segment_id: { value: "m" }, ...body };
+    expect((await service.app.request("/v1/voiceprints/p/verification", post(given))).status).toBe(200);
+    expect((seen[0]!.request as VerifyRequest).gkVoiceprintProfileId!.value).toBe("p");
+  });
+
   it("binds dotted query names in both spellings", async () => {
     const { service, seen } = rehearse();
     const query = "context.gk_scope_id.value=scope&context.gkSessionId.value=s&context.configset_id=ivr";

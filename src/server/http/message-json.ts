@@ -157,9 +157,11 @@ export function placeText(json: JsonObject, schema: DescMessage, dotted: string,
       at[outer.name] = texts.map((text) => ({ [field.name]: scalarJson(field, text) }));
       return;
     }
-    const existing = at[outer.name] ?? at[outer.jsonName];
-    const inner = isObject(existing) ? existing : {};
-    if (inner !== existing) at[outer.name] = inner;
+    const existing = at[outer.name] ?? at[outer.jsonName] ?? null;
+    // Of the wrong type, in the body: it stays, so that `messageFromJson` refuses it by name.
+    if (existing !== null && !isObject(existing)) return;
+    const inner = existing ?? {};
+    if (existing === null) at[outer.name] = inner;
     at = inner;
   }
   if (texts.length > 1)

@@ -182,7 +182,7 @@ function bindQuery(
 function bindPath(json: JsonObject, { binding, variables }: BindingMatch): void {
   for (const [name, text] of variables) {
     const inBody = textAt(json, binding.method.input, name);
-    if (inBody !== undefined && inBody !== text) {
+    if (inBody !== undefined && inBody !== null && inBody !== text) {
       throw invalidField(name, "contradicts", `${name} differs between path and body`);
     }
     placeText(json, binding.method.input, name, [text]);
