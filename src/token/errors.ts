@@ -8,6 +8,7 @@ const STATUS = {
   unauthorized_client: 400,
   unsupported_grant_type: 400,
   invalid_scope: 400,
+  invalid_target: 400,
   invalid_token: 401,
   insufficient_scope: 403,
   access_denied: 403,
@@ -16,7 +17,7 @@ const STATUS = {
   conflict: 409,
   server_error: 500,
 };
-/** All error codes of our authorization and resource servers (RFC 6749 §5.2, RFC 6750 §3.1, and our management interface). */
+/** All error codes of our authorization and resource servers (RFC 6749 §5.2, RFC 6750 §3.1, RFC 8707 §2, and our management interface). */
 export type OAuthErrorCode = keyof typeof STATUS;
 
 /** RFC 6749 allows printable ASCII without `"` and `\` in a description; it also ends up inside a quoted header value. */

@@ -333,6 +333,20 @@ describe("authorization code with PKCE", () => {
     expect(await code.json()).toMatchObject({ error: "unauthorized_client" });
   });
 
+  test("a token for another resource (RFC 8707) is refused, before anybody signs in and with a code", async () => {
+    const { url } = await new Browser(box).go(authorizeUrl({ resource: "https://other.example" }));
+    expect(url.origin + url.pathname).toBe(REDIRECT);
+    expect(url.searchParams.get("error")).toBe("invalid_target");
+    const redeemFor = async (resource: string) => {
+      const code = (await allow()).searchParams.get("code")!;
+      const fields = { grant_type: "authorization_code", code, code_verifier: verifier, redirect_uri: REDIRECT };
+      return box.fetch("/oauth2/token", form(basic(clientId, secret), { ...fields, resource }));
+    };
+    const refused = await redeemFor("https://other.example");
+    expect([refused.status, await refused.json()]).toMatchObject([400, { error: "invalid_target" }]);
+    expect((await redeemFor("urn:vivavoce:tooling")).status).toBe(200);
+  });
+
   test("a wrong password is reported, delayed, and starts no session", async () => {
     const browser = new Browser(box);
     let page = await browser.go(authorizeUrl());

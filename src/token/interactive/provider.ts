@@ -124,7 +124,9 @@ async function createProvider(service: TokenService, failures: Failures): Promis
         enabled: true,
         defaultResource: () => resourceOf(audiences.tooling),
         useGrantedResource: () => true,
-        getResourceServerInfo: async () => {
+        getResourceServerInfo: async (_ctx, resource) => {
+          // Nobody could consent to another: the question would come again and again.
+          if (resource !== resourceOf(audiences.tooling)) throw new library.errors.InvalidTarget();
           const { algorithm: alg, kid } = await keyring.signer();
           return {
             scope: PLATFORM_SCOPE,
@@ -245,7 +247,13 @@ export function createAuthorizationFlow(service: TokenService) {
       const answer = await libraryAnswer(pair);
       const body = (await answer.json()) as Record<string, unknown>;
       if (!answer.ok) {
-        const known = ["invalid_request", "invalid_grant", "unauthorized_client", "invalid_scope"] as const;
+        const known = [
+          "invalid_request",
+          "invalid_grant",
+          "unauthorized_client",
+          "invalid_scope",
+          "invalid_target",
+        ] as const;
         const code = known.find((name) => name === body.error) ?? "invalid_grant";
         return errorResponse(
           new OAuthError(code, String(body.error_description ?? "the code is wrong, expired or used")),
