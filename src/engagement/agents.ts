@@ -44,6 +44,12 @@ export interface Agents {
   availability(siteId: string, businessUnitId: number, group?: string): Promise<Availability>;
 }
 
+/** From an address: `Number` would read an empty text as 0, and `1e3` and `0x10` as numbers. */
+export function businessUnitOf(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw invalidRequest("businessUnitID must be a number of at most 15 digits");
+  return Number(text);
+}
+
 const ID = /^[A-Za-z0-9._@-]{1,64}$/;
 
 export function createAgents({ documents, clock }: { documents: Documents; clock: Clock }): Agents {

@@ -5,6 +5,7 @@ import { readForm } from "../token/form.js";
 import type { TokenService } from "../token/service.js";
 import { addressOf, answerErrors, type Env, onlyMethod, type TransportOptions } from "../token/transport.js";
 import { bearerError } from "../token/verify.js";
+import { businessUnitOf } from "./agents.js";
 
 const TOKEN_PATH = "/oauth-server/oauth/token";
 const AVAILABILITY_PATH = "/engagementAPI/v2/customer/agentAvailability";
@@ -48,12 +49,12 @@ export function engagementRoutes(service: TokenService, options: TransportOption
     const group = one(query.agentGroupID, "agentGroupID");
     if (siteId === undefined) throw invalidRequest("siteID is missing");
     if (unit === undefined) throw invalidRequest("businessUnitID is missing");
-    if (!/^\d{1,15}$/.test(unit)) throw invalidRequest("businessUnitID must be a number of at most 15 digits");
+    const businessUnitId = businessUnitOf(unit);
     if (output.toUpperCase() !== "JSON") throw invalidRequest("output must be JSON");
     const { sites } = token.claims as { sites?: unknown };
     if (!Array.isArray(sites) || !sites.includes(siteId))
       throw bearerError("access_denied", "the token does not include this site");
-    return c.json(await service.agents.availability(siteId, Number(unit), group), 200, NO_STORE);
+    return c.json(await service.agents.availability(siteId, businessUnitId, group), 200, NO_STORE);
   });
   app.all(AVAILABILITY_PATH, onlyMethod("POST"));
   return app;

@@ -13,6 +13,9 @@ export const SERVICES = ["asr", "nlu", "tts", "dlg", "bio"] as const;
 /** Addresses (`host:port`) of the runtime services that exist in one geography of an environment. */
 export type Endpoints = { readonly [service in (typeof SERVICES)[number]]?: string };
 
+/** `host:port`; an IPv6 address is in brackets. */
+export const isEndpoint = (text: string): boolean => /^(?:\[[0-9A-Fa-f:.]+\]|[^\s:/]+):\d{1,5}$/.test(text);
+
 /** Addresses of the services in one geography, and the scopes an application may use there. */
 export interface Geography {
   readonly oauthServerUrl: string;
@@ -122,6 +125,19 @@ function checkGkScopes(gkScopes: readonly string[]): string[] {
   return ids;
 }
 
+/** `readConfig` refuses a configuration file with other addresses. An empty one removes a service. */
+function checkEndpoints(endpoints: Endpoints = {}): Endpoints {
+  const wrong = Object.entries(endpoints).find(([, address]) => address !== "" && !isEndpoint(address));
+  if (wrong) throw invalidRequest(`the address of ${wrong[0]} must be host:port, got ${wrong[1].slice(0, 80)}`);
+  return endpoints;
+}
+
+function checkServerUrl(url: string): string {
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw invalidRequest(`oauthServerUrl must be an http or https address, got ${url.slice(0, 80)}`);
+  return url;
+}
+
 const viewClient = ({ secretHash, ...client }: StoredClient): Client => ({ ...client, hasSecret: secretHash !== null });
 const view = (application: StoredApplication): Application => ({
   ...application,
@@ -144,9 +160,9 @@ export function createApplications(options: {
     given: { scopes?: readonly string[]; oauthServerUrl?: string; endpoints?: Endpoints },
     before?: Geography,
   ): Geography => ({
-    oauthServerUrl: given.oauthServerUrl ?? before?.oauthServerUrl ?? defaults.oauthServerUrl,
+    oauthServerUrl: checkServerUrl(given.oauthServerUrl ?? before?.oauthServerUrl ?? defaults.oauthServerUrl),
     scopes: checkScopes(given.scopes ?? before?.scopes ?? RUNTIME_SCOPES),
-    endpoints: { ...defaults.endpoints, ...before?.endpoints, ...given.endpoints },
+    endpoints: { ...defaults.endpoints, ...before?.endpoints, ...checkEndpoints(given.endpoints) },
   });
 
   const newClient = (

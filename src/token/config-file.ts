@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { reportInput, schemaFault } from "../contract/schema-fault.js";
-import { type Application, SERVICES } from "./applications.js";
+import { type Application, isEndpoint, SERVICES } from "./applications.js";
 import { OAuthError } from "./errors.js";
 import { formatUrn, isLanguage, parseUrn, UrnError } from "./urn.js";
 
@@ -27,10 +27,7 @@ export function credentialBlocks(application: Application, geography: string): C
 /** The text of `config.json`. */
 export const writeConfig = (blocks: readonly CredentialBlock[]): string => `${JSON.stringify(blocks, null, 2)}\n`;
 
-const endpoint = z
-  .string()
-  .regex(/^(?:\[[0-9A-Fa-f:.]+\]|[^\s:/]+):\d{1,5}$/, "must be host:port")
-  .exactOptional();
+const endpoint = z.string().refine(isEndpoint, "must be host:port").exactOptional();
 const block = z.object({
   client_id: z.string().min(1),
   /** Empty until the owner fills it in. */

@@ -1,7 +1,7 @@
 import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { reportInput, schemaFault } from "../contract/schema-fault.js";
-import { AGENT_STATES } from "../engagement/agents.js";
+import { AGENT_STATES, businessUnitOf } from "../engagement/agents.js";
 import type { Hours } from "../engagement/hours.js";
 import { credentialBlocks } from "./config-file.js";
 import { NO_STORE, OAuthError } from "./errors.js";
@@ -21,7 +21,7 @@ const address = z.string().exactOptional();
 const endpoints = z.strictObject({ asr: address, nlu: address, tts: address, dlg: address, bio: address });
 const geography = z.strictObject({
   scopes: strings.exactOptional(),
-  oauthServerUrl: z.url().exactOptional(),
+  oauthServerUrl: z.string().exactOptional(),
   endpoints: endpoints.exactOptional(),
 });
 const application = geography.extend({
@@ -184,7 +184,10 @@ export function managementRoutes(
     return answer(c);
   });
 
-  const unitOf = (c: Context): [string, number] => [c.req.param("site") ?? "", Number(c.req.param("unit"))];
+  const unitOf = (c: Context): [string, number] => {
+    const { site = "", unit = "" } = c.req.param();
+    return [site, businessUnitOf(unit)];
+  };
   app.get("/business-units", async (c) => answer(c, await agents.list()));
   app.put("/sites/:site/business-units/:unit/agents/:agent", async (c) =>
     answer(c, await agents.put(...unitOf(c), { id: c.req.param("agent"), ...(await body(c, agent)) })),

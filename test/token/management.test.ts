@@ -235,6 +235,36 @@ describe("the management interface", () => {
     expect(broken.headers.get("Cache-Control")).toBe("no-store");
   });
 
+  test.each(["%20", "0x10", "1e3", "-1", "1".repeat(16)])("refuses business unit %s", async (unit) => {
+    const { call, client } = await administrator(createBox());
+    const refused = await call("PUT", `/sites/306/business-units/${unit}/agents/ann`, { state: "online" });
+    expect(await refused.json()).toMatchObject({
+      error: "invalid_request",
+      error_description: "businessUnitID must be a number of at most 15 digits",
+    });
+    expect(await client.agents.list()).toEqual([]);
+  });
+
+  test.each([
+    [{ oauthServerUrl: "javascript:alert(1)" }, "oauthServerUrl must be an http or https address"],
+    [{ oauthServerUrl: "box.example" }, "oauthServerUrl must be an http or https address"],
+    [{ endpoints: { asr: "https://asr.example" } }, "the address of asr must be host:port, got https://asr.example"],
+    [{ endpoints: { tts: "tts.example" } }, "the address of tts must be host:port, got tts.example"],
+  ])("refuses addresses that could not be read from config.json: %j", async (addresses, message) => {
+    const { call, client } = await administrator(createBox());
+    const names = { name: "Bank", environment: "dev", geography: "eu" };
+    const refused = await call("POST", "/applications", { ...names, ...addresses });
+    expect([refused.status, await refused.json()]).toMatchObject([
+      400,
+      { error: "invalid_request", error_description: expect.stringContaining(message) },
+    ]);
+    const { id } = await client.applications.create(names);
+    await expect(client.applications.putGeography(id, "eu", addresses)).rejects.toMatchObject({ status: 400 });
+    const { geographies } = await client.applications.putGeography(id, "eu", { endpoints: { bio: "" } });
+    expect(geographies.eu!.endpoints).toEqual({ bio: "" });
+    expect(await client.config(id, "eu")).toEqual([expect.not.objectContaining({ bio_endpoint: expect.anything() })]);
+  });
+
   test("logs who changed what, without secrets", async () => {
     const box = createBox();
     const { call } = await administrator(box);
