@@ -33,7 +33,8 @@ class Browser {
       else this.cookies.set(name, { value, path });
     }
     const location = response.headers.get("Location");
-    if (location && response.status >= 300 && response.status < 400) return this.go(new URL(location, at).href);
+    // Only 303 changes a POST into a GET everywhere.
+    if (location && response.status === 303) return this.go(new URL(location, at).href);
     return { response, url: at, text: await response.text() };
   }
 

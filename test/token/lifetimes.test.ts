@@ -51,6 +51,26 @@ describe("failures of a client from one address", () => {
   });
 });
 
+it.each([
+  ["a client from an address", () => ["c", "192.0.2.1"], 900],
+  ["an address", (n: number) => [`client ${n}`, "192.0.2.1"], 60],
+  ["the name of a client", (n: number) => ["c", `192.0.2.${n}`], 5],
+] as const)("after failures of %s, nobody waits longer than documented", async (_, who, seconds) => {
+  const { service, advance } = createBox();
+  const waits: number[] = [];
+  for (let n = 0; n < 70 && waits.at(-1) !== seconds; n++) {
+    const [client, address] = who(n);
+    try {
+      await (await service.throttle.attempt(client, address)).failed();
+    } catch (error) {
+      waits.push(Number((error as { headers: Record<string, string> }).headers["Retry-After"]));
+      advance(1000 * waits.at(-1)!);
+    }
+  }
+  expect(waits.at(-1)).toBe(seconds);
+  expect(Math.max(...waits)).toBe(seconds);
+});
+
 it("a browser session lasts for eight hours", async () => {
   const { service, advance } = createBox();
   const user = await service.users.create({ name: "olga", role: "owner", password: "a long password" });

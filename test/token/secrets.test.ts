@@ -48,6 +48,7 @@ describe("the Basic header", () => {
     "Basic",
     "basic ",
     "Bearer abc",
+    header("id:secret").replace("Basic", "Bearer"),
     "Basic a b",
     "Basic ===",
     header("nocolon"),

@@ -31,24 +31,15 @@ export function nodePair(
 /** Runs a node:http handler on the pair and collects its response. */
 export function answerOf(handler: NodeHandler, incoming: IncomingMessage, outgoing: ServerResponse): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    const keep = (chunk: unknown): void => {
-      if (typeof chunk === "string") chunks.push(Buffer.from(chunk));
-      else if (chunk instanceof Uint8Array) chunks.push(Buffer.from(chunk));
-    };
-    outgoing.write = (chunk: unknown) => {
-      keep(chunk);
-      return true;
-    };
-    outgoing.end = (chunk?: unknown) => {
-      keep(chunk);
+    // The library ends every response with its whole body.
+    outgoing.end = (body?: unknown) => {
       const headers = new Headers();
       for (const [name, value] of Object.entries(outgoing.getHeaders())) {
         // Each cookie needs its own header.
         for (const one of Array.isArray(value) ? value : [value]) headers.append(name, String(one));
       }
       const bodiless = [204, 304].includes(outgoing.statusCode) || incoming.method === "HEAD";
-      resolve(new Response(bodiless ? null : Buffer.concat(chunks), { status: outgoing.statusCode, headers }));
+      resolve(new Response(bodiless ? null : String(body ?? ""), { status: outgoing.statusCode, headers }));
       return outgoing;
     };
     Promise.resolve(handler(incoming, outgoing)).catch(reject);
