@@ -633,6 +633,25 @@ describe("a live call", () => {
     }
   });
 
+  it("goes on when its token ends: a token is checked when a call begins", async () => {
+    let isValid = true;
+    const admission: Guard = {
+      admit: async (...given) => {
+        if (!isValid) throw new Refusal(StatusCode.NOT_AUTHORIZED, "the token was revoked");
+        return guard.admit(...given);
+      },
+    };
+    const { dispatcher } = dispatcherOf(answering, new LiveCalls(2), admission);
+    const { answers, hangUp } = calling(dispatcher, started("own"), started("own"));
+    expect((await answers.next()).done).toBe(false);
+    isValid = false;
+    expect((await answers.next()).done).toBe(false);
+    const next = calling(dispatcher, started("own")).answers.next();
+    await expect(next).rejects.toMatchObject({ code: StatusCode.NOT_AUTHORIZED });
+    hangUp();
+    expect((await answers.next()).done).toBe(true);
+  });
+
   it("may go on for the time that the stop leaves it, then it is decided", async () => {
     vi.useFakeTimers();
     try {
