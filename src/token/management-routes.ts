@@ -6,6 +6,7 @@ import type { Hours } from "../engagement/hours.js";
 import { credentialBlocks } from "./config-file.js";
 import { NO_STORE, OAuthError } from "./errors.js";
 import { readJson } from "./form.js";
+import { endGrant } from "./grants.js";
 import { endSession, sessionOf, startSession } from "./interactive/session-cookie.js";
 import { changeOwnPassword } from "./own-password.js";
 import { PLATFORM_SCOPE } from "./scopes.js";
@@ -118,8 +119,10 @@ export function managementRoutes(
     return answer(c);
   });
   app.post("/me/sign-out", async (c) => {
-    const { jti, expiresAt } = await service.tooling.authorize(c.req.header("Authorization"), PLATFORM_SCOPE);
-    if (jti !== null) await service.revocations.revoke(jti, expiresAt);
+    const token = await service.tooling.authorize(c.req.header("Authorization"), PLATFORM_SCOPE);
+    const { grant_id: grantId } = token.claims;
+    if (typeof grantId === "string") await endGrant(service.documents, grantId);
+    else await service.revocations.revoke(token, token.expiresAt);
     await endSession(c, service);
     return answer(c);
   });

@@ -16,11 +16,15 @@ export type Revocations = ReturnType<typeof createRevocations>;
 interface Entry {
   /** Milliseconds. */
   readonly at: number;
+  /** The client of a token that was revoked. */
+  readonly clientId?: string;
 }
 
 const COLLECTION = "revoked-tokens";
 /** Revocations of other replicas are read at most this often, because a token is checked with every call. */
 const LOOK_EVERY_MS = 1000;
+/** More revoked tokens of one client would make every look, and with it the calls of everybody, slower. */
+const MOST_OF_CLIENT = 2_000;
 /** The clocks of replicas may differ. */
 const KEEP_LONGER_S = 60;
 
@@ -43,24 +47,28 @@ export function createRevocations(documents: Documents, clock: Clock, longestTok
     return hasEnded(clientEntry(clientId)) || [...gkScopes].some((gkScope) => hasEnded(clientEntry(clientId, gkScope)));
   }
 
-  async function note(id: string, expiresAt: number): Promise<void> {
-    const entry: Entry = { at: clock.now() };
+  async function note(id: string, expiresAt: number, of: { clientId?: string } = {}): Promise<void> {
+    const entry: Entry = { at: clock.now(), ...of };
     await documents.put(COLLECTION, id, entry, expiresAt + KEEP_LONGER_S * 1000);
     // A look that began before the write does not have it, and replaces what is known.
     await looking?.catch(() => {});
     known.set(id, entry);
   }
 
+  /** Ends the tokens issued to the client so far; with scopes, only tokens that open one of them. */
+  async function endClient(clientId: string, gkScopes?: readonly string[]): Promise<void> {
+    // An entry for each scope: an entry for several would have to be read first, and a second writer would overwrite it.
+    const ids = gkScopes ? gkScopes.map((gkScope) => clientEntry(clientId, gkScope)) : [clientEntry(clientId)];
+    for (const id of ids) await note(id, clock.now() + longestTokenS * 1000);
+  }
+
   return {
-    async revoke(jti: string, expiresAt: number): Promise<void> {
-      if (expiresAt <= epochSeconds(clock)) return;
-      await note(jti, expiresAt * 1000);
-    },
-    /** Ends the tokens issued to the client so far; with scopes, only tokens that open one of them. */
-    async endClient(clientId: string, gkScopes?: readonly string[]): Promise<void> {
-      // An entry for each scope: an entry for several would have to be read first, and a second writer would overwrite it.
-      const ids = gkScopes ? gkScopes.map((gkScope) => clientEntry(clientId, gkScope)) : [clientEntry(clientId)];
-      for (const id of ids) await note(id, clock.now() + longestTokenS * 1000);
+    endClient,
+    /** With too many, all tokens of the client end. */
+    async revoke({ jti, clientId }: Pick<IssuedToken, "jti" | "clientId">, expiresAt: number): Promise<void> {
+      if (jti === null || expiresAt <= epochSeconds(clock)) return;
+      const others = [...known.values()].filter((entry) => entry.clientId === clientId).length;
+      await (others < MOST_OF_CLIENT ? note(jti, expiresAt * 1000, { clientId }) : endClient(clientId));
     },
     isRevoked(token: IssuedToken): Promise<boolean> | boolean {
       if (isKnown(token)) return true;

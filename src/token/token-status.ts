@@ -52,5 +52,5 @@ export async function revoke(service: Service, client: KnownClient, token: strin
   const found = await validToken(service, token);
   if (!found) return;
   if (!owns(client, found)) throw new OAuthError("unauthorized_client", "the token was issued to another client");
-  if (found.jti !== null) await service.revocations.revoke(found.jti, found.expiresAt);
+  await service.revocations.revoke(found, found.expiresAt);
 }

@@ -628,6 +628,19 @@ describe("a page of the box itself", () => {
     expect(await me(access_token)).toMatchObject({ error: "invalid_token" });
   });
 
+  test("signing out ends the token of this page, not that of another browser", async () => {
+    const signedIn = async () => {
+      const browser = new Browser(box);
+      const signIn = await browser.go(await authorizeUrl());
+      return redeem((await browser.submit(signIn.text, { name: "olga", password: PASSWORD })).url);
+    };
+    const [here, there] = [await signedIn(), await signedIn()];
+    const headers = { Authorization: `Bearer ${here.access_token}` };
+    expect((await box.fetch("/management/v1/me/sign-out", { method: "POST", headers })).status).toBe(204);
+    expect(await me(here.access_token)).toMatchObject({ error: "invalid_token" });
+    expect(await me(there.access_token)).toMatchObject({ name: "olga" });
+  });
+
   test("a box without the page does not have its client", async () => {
     box = createBox({ startAt: Date.now() });
     expect((await new Browser(box).go(await authorizeUrl())).response.status).toBe(400);

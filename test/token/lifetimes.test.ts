@@ -89,7 +89,7 @@ it("revocations of other replicas are read once a second", async () => {
   const reads = vi.spyOn(documents, "list");
   const token = { jti: "j", clientId: "c", gkScopes: new Set<string>(), issuedAt: 0 };
   expect(await here.isRevoked(token)).toBe(false);
-  await there.revoke("j", 900);
+  await there.revoke(token, 900);
   now = 999;
   expect(await here.isRevoked(token)).toBe(false);
   expect(reads).toHaveBeenCalledTimes(1);
@@ -97,6 +97,28 @@ it("revocations of other replicas are read once a second", async () => {
   expect(await here.isRevoked(token)).toBe(true);
   expect(await here.isRevoked(token)).toBe(true);
   expect(reads).toHaveBeenCalledTimes(2);
+});
+
+it("a client that revokes thousands of tokens ends all that it has, and no others; its later ones are valid", async () => {
+  let now = Date.UTC(2026, 10, 16);
+  const clock = { now: () => now };
+  const { documents } = createMemoryStore(clock);
+  const revocations = createRevocations(documents, clock, 900);
+  const token = (clientId: string, jti: string) => ({
+    jti,
+    clientId,
+    gkScopes: new Set<string>(),
+    issuedAt: now / 1000,
+  });
+  const revoke = (jti: string) => revocations.revoke(token("c1", jti), now / 1000 + 900);
+  for (let i = 0; i < 2000; i++) await revoke(`t${i}`);
+  expect(await revocations.isRevoked(token("c1", "used"))).toBe(false);
+  for (let i = 2000; i < 2100; i++) await revoke(`t${i}`);
+  expect(await documents.list("revoked-tokens")).toHaveLength(2001);
+  for (const jti of ["t0", "t2099", "used"]) expect(await revocations.isRevoked(token("c1", jti))).toBe(true);
+  expect(await revocations.isRevoked(token("c2", "used"))).toBe(false);
+  now += 1000;
+  expect(await revocations.isRevoked(token("c1", "later"))).toBe(false);
 });
 
 it("scopes taken from a client at the same moment on two replicas both end its tokens", async () => {
@@ -137,7 +159,7 @@ it("a token revoked while the revocations of others are being read is refused fr
   const revocations = createRevocations(documents, clock, 900);
   const token = { jti: "t1", clientId: "c1", gkScopes: new Set<string>(), issuedAt: now / 1000 };
   const asked = revocations.isRevoked({ ...token, jti: "t2" });
-  const revoked = revocations.revoke("t1", now / 1000 + 900);
+  const revoked = revocations.revoke(token, now / 1000 + 900);
   await new Promise((resolve) => setTimeout(resolve, 10));
   answer();
   await Promise.all([asked, revoked]);
