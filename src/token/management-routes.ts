@@ -1,4 +1,5 @@
 import { type Context, Hono } from "hono";
+import { matchedRoutes } from "hono/route";
 import { z } from "zod";
 import { reportInput, schemaFault } from "../contract/schema-fault.js";
 import { AGENT_STATES, businessUnitOf } from "../engagement/agents.js";
@@ -90,14 +91,12 @@ export function managementRoutes(
     const user = await options.toolingUser(c.req.header("Authorization"));
     c.set("user", user);
     await next();
-    if (c.req.method !== "GET")
-      service.audit({
-        event: "managed",
-        user: user.name,
-        method: c.req.method,
-        route: c.req.path,
-        status: c.res.status,
-      });
+    const { method, path } = c.req;
+    const { status } = c.res;
+    // A path that was refused may have a secret in place of an id, so only its form is logged.
+    const route =
+      status < 400 ? path : (matchedRoutes(c).findLast((matched) => matched.method === method)?.path ?? "*");
+    if (method !== "GET") service.audit({ event: "managed", user: user.name, method, route, status });
   });
 
   app.get("/me", (c) => answer(c, c.get("user")));

@@ -278,6 +278,20 @@ describe("the management interface", () => {
     });
   });
 
+  test("logs a refused request without its path, in which an id may be a secret", async () => {
+    const box = createBox();
+    const { call, secret } = await administrator(box);
+    expect((await call("POST", `/registrations/${secret}/lock`)).status).toBe(404);
+    expect((await call("DELETE", `/me/credentials/${secret}`)).status).toBe(404);
+    expect((await call("POST", `/${secret}`)).status).toBe(404);
+    expect(JSON.stringify(box.audited)).not.toContain(secret);
+    expect(box.audited.flatMap((event) => (event.event === "managed" ? [event.route] : []))).toEqual([
+      "/management/v1/registrations/:clientId/lock",
+      "/management/v1/me/credentials/:clientId",
+      "*",
+    ]);
+  });
+
   // The same steps on the store and on a box: an administrator can do the same on both.
   describe.each<[string, (box: Box) => Promise<TokenAdministration>]>([
     ["on the store", async (box) => administerService(box.service)],
