@@ -27,11 +27,21 @@ const folderOrPostgres = nonEmpty.refine((text) => isPostgres(text) || !/^[a-z][
   error: "must be a folder or postgres://…",
 });
 
+/** Whoever can change an answer over http could add a key of their own and sign any token. Other schemes would be read as a path. */
+const keyLocation = nonEmpty.refine(
+  (text) => {
+    if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return true;
+    const { protocol, hostname } = URL.canParse(text) ? new URL(text) : { protocol: "", hostname: "" };
+    return ["https:", "file:"].includes(protocol) || (protocol === "http:" && isLoopback(hostname));
+  },
+  { error: "must be an https URL or a file (http only on this machine)" },
+);
+
 const issuerSchema = z.strictObject({
   /** The `iss` claim of its tokens. */
   issuer: nonEmpty,
-  /** Where its public keys are: an https URL or a file. */
-  jwks: nonEmpty,
+  /** Where its public keys are: an https URL (http on this machine), or a file. */
+  jwks: keyLocation,
   /** The `aud` claim that its tokens must have. */
   audience: nonEmpty,
   /** The claim that lists the biometric scopes (`gk_scope_id`s) of a token. */

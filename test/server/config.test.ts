@@ -137,6 +137,13 @@ describe("an invalid setting is refused before anything is opened, with its name
       { flags: { "auth.issuers": [{ issuer: "x", jwks: "y" }] } },
       /^auth.issuers.0.audience \(the command line\): is missing$/,
     ],
+    ...["http://login.example/keys", "htps://login.example/keys", "https://"].map(
+      (jwks) =>
+        [
+          { flags: { "auth.issuers": [{ issuer: "x", jwks, audience: "box" }] } },
+          /^auth.issuers.0.jwks \(the command line\): must be an https URL or a file \(http only on this machine\)$/,
+        ] as const,
+    ),
     [
       { flags: { telephony: [{ name: "a", dialect: "fax" }] } },
       /^telephony.0.dialect \(the command line\): must be audiosocket, rtp, .* or audiohook$/,
@@ -255,6 +262,14 @@ describe("an invalid setting is refused before anything is opened, with its name
       "seal: set only one of previousMasterKeyFile and previousMasterKey",
     );
   });
+
+  it.each(["keys.json", "/etc/keys.json", "file:///etc/keys.json", "http://127.0.0.1:9/keys", "http://[::1]:9/keys"])(
+    "keys of another issuer may be at %s",
+    (jwks) => {
+      const issuers = [{ issuer: "https://login", jwks, audience: "box" }];
+      expect(loadConfig({ flags: { "auth.issuers": issuers }, env: {} }).auth.issuers[0]!.jwks).toBe(jwks);
+    },
+  );
 
   it("tokens of other issuers are enough, and without tokens no issuer is needed", () => {
     const issuers = [{ issuer: "https://login", jwks: "https://login/keys", audience: "box" }];
