@@ -45,6 +45,8 @@ export interface TokenCache {
 
 const RENEW_BEFORE_S = 60;
 const TIMEOUT_MS = 10_000;
+/** After a failed renewal: an endpoint that never answers would hold up every call for the whole timeout. */
+const RETRY_AFTER_MS = 5_000;
 
 /** RFC 6749 appendix B, then base64. Colons in the id are escaped, so the header's own colon is unambiguous. */
 export function basicAuthorization(clientId: string, clientSecret: string): string {
@@ -125,8 +127,10 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
       // The old token is still valid, so a short outage of the endpoint does not stop the caller.
       const refused =
         error instanceof TokenRequestError && error.status >= 400 && error.status < 500 && error.status !== 429;
-      if (current && held === current && clock.now() < current.expiresAt && !refused) return current.token;
-      throw error;
+      const failedAt = clock.now();
+      if (!current || held?.token !== current.token || failedAt >= current.expiresAt || refused) throw error;
+      held = { ...current, renewAt: Math.min(failedAt + RETRY_AFTER_MS, current.expiresAt) };
+      return current.token;
     }
   }
 

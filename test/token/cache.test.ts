@@ -76,6 +76,26 @@ describe("a client's token cache", () => {
     expect(await cache.token()).not.toBe(first);
   });
 
+  test("an endpoint that is down is asked again after five seconds, not with every call", async () => {
+    const { box, cache, requests, breakWith } = await client();
+    const first = await cache.token();
+    breakWith(async () => new Response("", { status: 502 }));
+    box.advance(850_000);
+    for (const [ms, asked] of [
+      [0, 2],
+      [4_999, 2],
+      [1, 3],
+    ] as const) {
+      box.advance(ms);
+      const tokens = [cache.token(), cache.token()];
+      expect(await Promise.all([...tokens, cache.token()])).toEqual([first, first, first]);
+      expect(requests()).toBe(asked);
+    }
+    breakWith(null);
+    box.advance(5_000);
+    expect(await cache.token()).not.toBe(first);
+  });
+
   test("a refusal is reported at once, with the endpoint's message", async () => {
     const { box, cache, breakWith } = await client();
     await cache.token();
