@@ -91,6 +91,7 @@ export class Call {
   hangUp(): void {
     this.#isClosed = true;
     if (this.#phase === "waiting") this.#phase = "over";
+    for (const event of this.session.hungUp()) this.#take(event);
     this.#requests.end();
     void this.#running.then(this.onOver);
   }

@@ -32,6 +32,10 @@ export interface Received {
 export abstract class DialectSession {
   /** Throws a `DialectError` for frames that are not valid in the dialect. */
   abstract receive(frame: Frame): Received;
+  /** The connection has closed: what the dialect still held back. */
+  hungUp(): readonly CallEvent[] {
+    return [];
+  }
   /** The box has started to listen. */
   accepted(): readonly Frame[] {
     return [];

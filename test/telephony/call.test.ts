@@ -1,9 +1,9 @@
 /** What a single call must not do to the box. */
 import { expect, it } from "vitest";
-import { StatusCode, StatusError } from "../../src/contract/index.js";
+import { type ListenRequest, StatusCode, StatusError } from "../../src/contract/index.js";
 import { AudioForkSession } from "../../src/telephony/audio-fork/audio-fork.js";
 import { Call, type CallParts } from "../../src/telephony/call.js";
-import { DialectSession, type Received } from "../../src/telephony/port.js";
+import { DialectSession, events, type Received } from "../../src/telephony/port.js";
 
 class BrokenSession extends DialectSession {
   receive(): Received {
@@ -48,4 +48,34 @@ it("a call whose session cannot be started leaves no open engagement", async () 
   await call.leaveWhenOver();
   expect(stopped).toEqual([{ gkScopeId: { value: "bank" }, gkEngagementId: { value: "engagement" } }]);
   expect(warned).toEqual(["INVALID_REQUEST: claimed_person_id is too long"]);
+});
+
+it("what a dialect held back when the connection closed is part of the call", async () => {
+  class HoldingSession extends DialectSession {
+    receive(): Received {
+      return events({ kind: "start", fields: {}, format: { encoding: "mulaw", rate: 8000, channels: 1 } });
+    }
+    override hungUp() {
+      return events({ kind: "lost", samples: 160 }, { kind: "audio", bytes: new Uint8Array(160) }).events;
+    }
+  }
+  const heard: (string | undefined)[] = [];
+  const exchange = {
+    startEngagement: async () => ({ gkEngagementId: { value: "engagement" } }),
+    startSession: async () => ({ gkSessionId: { value: "session" } }),
+    stopEngagement: async () => {},
+    async *listen(requests: AsyncIterable<ListenRequest>) {
+      for await (const { content } of requests) heard.push(content.case);
+      yield* [];
+    },
+  };
+  const line = { name: "line", scope: "bank", engagement: "", session: "", claimedPerson: "", agent: "", playback: {} };
+  const socket = { send() {}, close() {}, flow: null };
+  const parts = { line, exchange, log: {} } as unknown as CallParts;
+  await new Promise<void>((over) => {
+    const call = new Call(parts, new HoldingSession(), socket, over);
+    call.receive("frame");
+    call.hangUp();
+  });
+  expect(heard).toEqual(["start", "lostSamples", "audio"]);
 });

@@ -9,7 +9,7 @@ import { AudioHookSession } from "../../src/telephony/audiohook/audiohook.js";
 import { signatureFault } from "../../src/telephony/audiohook/signature.js";
 import { AudioSocketSession } from "../../src/telephony/audiosocket/audiosocket.js";
 import { filled } from "../../src/telephony/line.js";
-import { DialectError, type DialectSession } from "../../src/telephony/port.js";
+import { type CallEvent, DialectError, type DialectSession } from "../../src/telephony/port.js";
 import { RtpSession } from "../../src/telephony/rtp/rtp.js";
 import { isSignedByTwilio, TwilioSession } from "../../src/telephony/twilio/twilio.js";
 
@@ -338,12 +338,13 @@ describe("RTP", () => {
     timestamp: number,
     payload = Buffer.alloc(160, sequence & 0x7f),
     payloadType = 0,
+    source = 7,
   ): Uint8Array {
     const made = new packets.RtpPacket();
     made.setPayloadType(payloadType);
     made.setSequenceNumber(sequence & 0xffff);
     made.setTimestamp(timestamp >>> 0);
-    made.setSsrc(7);
+    made.setSsrc(source);
     made.setPayload(new DataView(payload.buffer, payload.byteOffset, payload.length));
     const view = made.getView();
     return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
@@ -402,6 +403,48 @@ describe("RTP", () => {
       // The packet 8, of 160 samples, was lost before the repetition of the key.
       ...["silence 160", "audio", "audio"],
     ]);
+  });
+
+  const heardOf = (events: readonly CallEvent[]) =>
+    events.map((event) =>
+      event.kind === "audio" ? event.bytes[0] : "samples" in event ? `${event.kind} ${event.samples}` : event.kind,
+    );
+
+  it("when the caller hangs up, packets that waited for a lost one are heard", () => {
+    const session = new RtpSession("ulaw", { callId: "c" });
+    const sent = [packet(1, 0), packet(3, 320), packet(4, 480)];
+    expect(heardOf(sent.flatMap((one) => session.receive(one).events))).toEqual(["start", 1]);
+    expect(heardOf(session.hungUp())).toEqual(["lost 160", 3, 4]);
+    expect(session.hungUp()).toEqual([]);
+  });
+
+  it("goes on with another source when the first is silent, and with none beside a source that sends", () => {
+    let nowMs = 0;
+    const session = new RtpSession("ulaw", { callId: "c" }, () => nowMs);
+    const receive = (atMs: number, bytes: Uint8Array) => {
+      nowMs = atMs;
+      return heardOf(session.receive(bytes).events);
+    };
+    const other = (sequence: number, timestamp: number) => packet(sequence, timestamp, undefined, 0, 9);
+    expect(receive(0, packet(1, 0))).toEqual(["start", 1]);
+    expect(receive(20, packet(3, 320))).toEqual([]);
+    for (let n = 0; n < 9; n++) expect(receive(30 + 20 * n, other(70 + n, 5_000_000 + 160 * n))).toEqual([]);
+    expect(session.packets).toBe(2);
+    // Its numbers are close to those of the first source, and its time is far away.
+    expect(receive(220, other(79, 5_001_440))).toEqual(["lost 160", 3, 79]);
+    expect(receive(230, packet(4, 480))).toEqual([]);
+    expect(receive(240, other(80, 5_001_600))).toEqual([80]);
+    expect(receive(500, packet(5, 640))).toEqual([5]);
+  });
+
+  it("bytes that are not a packet do not keep a silent source alive", () => {
+    let nowMs = 0;
+    const session = new RtpSession("ulaw", { callId: "c" }, () => nowMs);
+    session.receive(packet(1, 0));
+    nowMs = 150;
+    session.receive(new Uint8Array(12));
+    nowMs = 210;
+    expect(heardOf(session.receive(packet(2, 160, undefined, 0, 9)).events)).toEqual([2]);
   });
 
   it("ignores what is not a valid packet", () => {

@@ -230,6 +230,26 @@ describe("ports of RTP calls", () => {
     caller.close();
   });
 
+  it("a call goes on with another source of the same sender, as after a transfer, and ignores other senders", async () => {
+    const { port } = await announce("rtp", { from: "+4930", callId: "transferred-call" });
+    const [stranger, caller] = [createSocket("udp4"), createSocket("udp4")];
+    const send = async (from: typeof caller, source: number, packets: number, value: number) => {
+      for (let n = 0; n < packets; n++) {
+        const head = Buffer.from([0x80, 0, 0, n, 0, 0, 0, 0, 0, 0, 0, source]);
+        head.writeUInt32BE(160 * n, 4);
+        from.send(Buffer.concat([head, Buffer.alloc(160, value)]), Number(port), "127.0.0.1");
+        await wait(1);
+      }
+    };
+    await send(caller, 7, 10, code);
+    await wait(300);
+    await send(stranger, 8, 200, 0);
+    await send(caller, 9, 200, code);
+    expect(await told("rtp", "transferred-call")).toMatchObject({ decision: "AUTHENTIC" });
+    stranger.close();
+    caller.close();
+  });
+
   let box: LiveBox;
   const announceOne = async (fields: object) => {
     const body = JSON.stringify({ from: "+4930", ...fields });

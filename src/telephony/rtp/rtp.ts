@@ -27,12 +27,17 @@ export const isRtpFormat = (name: string): name is RtpFormat => Object.hasOwn(FO
 
 const COMFORT_NOISE = 13;
 const FIRST_DYNAMIC = 96;
+/** The payload type of telephone events that is customary, and the only one that Asterisk sends. */
+const TELEPHONE_EVENT = 101;
 const PATIENCE_PACKETS = 3;
+/** A source that has sent nothing for this long may be replaced: longer than the jitter of a call, shorter than what ends it. */
+const SILENT_MS = 200;
 
 export class RtpSession extends DialectSession {
   readonly #format: (typeof FORMATS)[RtpFormat];
-  readonly #buffer: JitterBuffer;
+  #buffer: JitterBuffer;
   #source: number | null = null;
+  #receivedAtMs = 0;
   #isStarted = false;
   readonly #bytesPerSample: number;
   #packets = 0;
@@ -41,15 +46,13 @@ export class RtpSession extends DialectSession {
   constructor(
     format: RtpFormat,
     private readonly fields: CallFields,
-    /** Payload type of telephone events; 101 is customary. */
-    private readonly keyPayloadType = 101,
+    /** A clock that is never set. */
+    private readonly nowMs: () => number = () => performance.now(),
   ) {
     super();
     this.#format = FORMATS[format];
     this.#bytesPerSample = this.#format.encoding === "l16" ? 2 : 1;
-    this.#buffer = new JitterBuffer(PATIENCE_PACKETS, ({ payloadType, payload }) =>
-      this.#isAudio(payloadType) ? payload.length / this.#bytesPerSample : 0,
-    );
+    this.#buffer = this.#newBuffer();
   }
 
   /** Packets that were part of the call. */
@@ -59,19 +62,28 @@ export class RtpSession extends DialectSession {
 
   receive(frame: Frame): Received {
     const packet = rtpPacketOf(bytesOf(frame));
-    // Packets that are invalid, from another sender or of an unknown payload type are not part of the call (RFC 3550 §A.1).
-    if (!packet || (this.#source !== null && packet.source !== this.#source)) return nothing;
+    // Packets that are invalid or of an unknown payload type are not part of the call (RFC 3550 §A.1).
+    if (!packet) return nothing;
     if (
       !this.#isAudio(packet.payloadType) &&
-      packet.payloadType !== this.keyPayloadType &&
+      packet.payloadType !== TELEPHONE_EVENT &&
       packet.payloadType !== COMFORT_NOISE
     )
       return nothing;
     // Half a sample would shift the bytes of all samples after it.
     if (this.#isAudio(packet.payloadType) && packet.payload.length % this.#bytesPerSample !== 0) return nothing;
+    const events: CallEvent[] = [];
+    const nowMs = this.nowMs();
+    if (this.#source !== null && packet.source !== this.#source) {
+      // A transfer or a re-INVITE may change the source (RFC 3550 §8.2), but nobody can cut in on one that is sending.
+      if (nowMs - this.#receivedAtMs < SILENT_MS) return nothing;
+      events.push(...this.hungUp());
+      this.#buffer = this.#newBuffer();
+      this.#lastKeyAt = -1;
+    }
     this.#packets++;
     this.#source = packet.source;
-    const events: CallEvent[] = [];
+    this.#receivedAtMs = nowMs;
     if (!this.#isStarted) {
       this.#isStarted = true;
       const { payloadType: _, ...format } = this.#format;
@@ -81,9 +93,21 @@ export class RtpSession extends DialectSession {
     return { events, replies: [] };
   }
 
+  /** Packets that wait for an earlier one, which will not come. */
+  override hungUp(): CallEvent[] {
+    return this.#buffer.flush().flatMap((ordered) => this.#eventsOf(ordered));
+  }
+
+  /** Numbers and times of each source begin anywhere. */
+  #newBuffer(): JitterBuffer {
+    return new JitterBuffer(PATIENCE_PACKETS, ({ payloadType, payload }) =>
+      this.#isAudio(payloadType) ? payload.length / this.#bytesPerSample : 0,
+    );
+  }
+
   #isAudio(payloadType: number): boolean {
     const own = this.#format.payloadType;
-    if (payloadType === this.keyPayloadType) return false;
+    if (payloadType === TELEPHONE_EVENT) return false;
     return own === null ? payloadType >= FIRST_DYNAMIC || payloadType === 11 : payloadType === own;
   }
 
@@ -92,7 +116,7 @@ export class RtpSession extends DialectSession {
     if (ordered.kind === "pause") return [{ kind: "silence", samples: ordered.samples }];
     const { packet } = ordered;
     if (packet.payloadType === COMFORT_NOISE) return [];
-    return packet.payloadType === this.keyPayloadType ? this.#key(packet) : [{ kind: "audio", bytes: packet.payload }];
+    return packet.payloadType === TELEPHONE_EVENT ? this.#key(packet) : [{ kind: "audio", bytes: packet.payload }];
   }
 
   /** The end of an event is sent three times with the same timestamp. */
