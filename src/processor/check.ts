@@ -91,7 +91,7 @@ export class Comparison {
   /** `seconds` is the length of the audio, `null` if unknown. Checkpoints that it cannot reach are left out. */
   constructor(
     private readonly deps: Dependencies,
-    private readonly context: Pick<OpenContext, "engine" | "set">,
+    private readonly context: Pick<OpenContext, "scopeId" | "engine" | "set">,
     private readonly parts: readonly Part[],
     private readonly attacks: AttackChecks,
     private readonly options: OperationOptions,
@@ -171,7 +171,14 @@ export class Comparison {
     if (part.candidates.count === 0) return unscored(Decision.FAILED, await part.candidates.whyNone(this.context.set));
     if (validity !== AudioValidity.AUDIO_OK)
       return { outcome: outcomeForValidity(validity), evidence: null, scored: [] };
-    return this.#settled.get(part) ?? (await this.#score(part, voices));
+    const settled = this.#settled.get(part);
+    return settled && (await this.#isStillAllowed(settled)) ? settled : this.#score(part, voices);
+  }
+
+  /** Minutes may have passed since the look: a print that was erased, or whose consent was withdrawn, must not be in the answer. */
+  async #isStillAllowed({ scored }: PartResult): Promise<boolean> {
+    const ids = scored.map(({ print }) => print.profileId);
+    return (await this.deps.prints.get(this.context.scopeId, ids)).length === ids.length;
   }
 
   #callerVoices(analysis: JointAnalysis): Promise<CallerVoices> {

@@ -172,6 +172,36 @@ test("of a live call that enrolls, only what was enrolled is stored", async () =
   expect(await store.processed.ofSession("bank", context.gkSessionId.value)).toEqual([]);
 });
 
+test.each([
+  ["is withdrawn", (profile: { value: string }) => set(profile, ConsentState.WITHDRAWN)],
+  [
+    "is erased with the person",
+    (gkVoiceprintProfileId: { value: string }) =>
+      world.processor.deleteVoiceprintProfile({ context: world.context, gkVoiceprintProfileId }),
+  ],
+] as const)("when it %s after a checkpoint has matched, the call's answer is not that match", async (_, change) => {
+  const { processor, context } = world;
+  const mallory = await world.trained(7, "fraudster");
+  const { gkGroupId } = await processor.createWatchlist({ context, gkVoiceprintProfileIds: list(mallory) });
+  const check = await processor.openLiveAnalysis({
+    context,
+    gkVoiceprintProfileIds: list(alice, bob),
+    watchlist: { uniqueId: gkGroupId! },
+    rateHz,
+  });
+  // The first checkpoint for persons is at 2 s, the first for fraudsters at 5 s.
+  expect(await check.push(take(1, 4))).toMatchObject({ result: null });
+  await change(alice);
+  const { decision, voiceprintResults } = await check.finish();
+  expect(decision).not.toBe(Decision.AUTHENTIC);
+  expect(voiceprintResults.map(({ gkVoiceprintProfileId }) => gkVoiceprintProfileId!.value)).toEqual([
+    bob.value,
+    mallory.value,
+  ]);
+  const [recorded] = await world.store.sessions.checks("bank", context.gkSessionId.value);
+  expect(recorded!.matchedProfileIds).toEqual([]);
+});
+
 test("applies only to persons, and must be GIVEN or WITHDRAWN", async () => {
   const mallory = await world.fraudster("mallory");
   expect(await refusal(set(mallory, ConsentState.GIVEN))).toMatchObject({
