@@ -36,7 +36,6 @@ import {
 import { StatusCode } from "./contract/gen/vendor/rpc/status_pb.js";
 import { fieldViolation } from "./contract/mandatory.js";
 import type { OperationOptions, Operations } from "./contract/operations.js";
-import { reportProgress } from "./contract/report-progress.js";
 import { StatusError } from "./contract/status-error.js";
 import type { ExportedProfile } from "./processor/export-profile.js";
 import type { LiveRequest } from "./processor/live/live-check.js";
@@ -164,7 +163,7 @@ export type VoiceprintsProgress =
 export interface CallChoices {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
-  /** What it throws does not change the result; it is thrown outside the call, like an error of an event listener. */
+  /** What it throws ends the call, which rejects with it. */
   readonly onProgress?: (progress: VoiceprintsProgress) => void;
   /** Which of the owner's prints; empty by default. */
   readonly tag?: string;
@@ -443,14 +442,14 @@ export class Voiceprints {
       for (const [index, input] of media.entries()) {
         const one = await this.#enrollSegment(context, profile, input, choices);
         analyzed.push(one);
-        reportProgress(choices.onProgress, { step: "segment", index, total: recordings.length, segment: one.segment });
+        choices.onProgress?.({ step: "segment", index, total: recordings.length, segment: one.segment });
       }
       const gkVoiceprintProfileId = { value: await profile() };
       const enrollStatus = analyzed.at(-1)!.enrollStatus;
       const enrolled = { profileId: gkVoiceprintProfileId.value, enrollStatus };
       if (choices.train === false)
         return { ...UNTRAINED, ...enrolled, segments: analyzed.map(({ segment }) => segment) };
-      reportProgress(choices.onProgress, { step: "train" });
+      choices.onProgress?.({ step: "train" });
       const { result } = await this.operations.train({ context, gkVoiceprintProfileId }, callOptions(choices));
       const used = new Map(
         result!.enrollmentSegmentsDetails.map((one) => [one.gkProcessedAudioId?.value, one.usedForTrain ?? false]),

@@ -14,7 +14,7 @@ export interface OperationOptions {
   /** Returned in the status; generated if absent. */
   readonly requestId?: string;
   readonly timeoutMs?: number;
-  /** Called only in process; a server does not report progress. What it throws does not change the result; it is thrown outside the call. */
+  /** Called only in process; a server does not report progress. What it throws ends the call, which rejects with it. */
   readonly onProgress?: (progress: Progress) => void;
 }
 

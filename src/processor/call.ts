@@ -4,7 +4,7 @@ import { type FieldViolation, StatusCode, StatusSchema } from "../contract/gen/v
 import { fieldViolations } from "../contract/mandatory.js";
 import { StatusError } from "../contract/status-error.js";
 import type { Ids, OperationOptions } from "./dependencies.js";
-import { asStatusError, callFailure } from "./failures.js";
+import { asStatusError, callFailure, ProgressFailure } from "./failures.js";
 import { inSinglePrecision } from "./single-precision.js";
 
 /** The generated message, or its plain shape. */
@@ -43,7 +43,7 @@ export async function answer<T extends DescMessage>(
   return inSinglePrecision(schema, create(schema, { ...body, status } as MessageInitShape<T>));
 }
 
-/** Every failure is thrown as a `StatusError` that carries the request id. */
+/** Every failure is thrown as a `StatusError` that carries the request id, except what the caller's own `onProgress` threw. */
 export async function attempt<T>(
   options: OperationOptions,
   requestId: string,
@@ -55,6 +55,7 @@ export async function attempt<T>(
     watch.signal.throwIfAborted();
     return await work({ ...options, signal: watch.signal });
   } catch (error) {
+    if (error instanceof ProgressFailure) throw error.cause;
     const failure = (watch.signal.aborted && callFailure(watch.signal.reason)) || asStatusError(error);
     failure.status.requestId = requestId;
     throw failure;

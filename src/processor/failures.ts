@@ -64,6 +64,13 @@ function internalReason(error: unknown): string {
   return "internal error; search the log for the request id";
 }
 
+/** What the caller's own `onProgress` threw. It ends the operation, and `attempt` throws it to the caller as it is. */
+export class ProgressFailure extends StatusError {
+  constructor(cause: unknown) {
+    super({ statusCode: StatusCode.CANCELLED, message: "onProgress threw an error" }, { cause });
+  }
+}
+
 /** Runs engine work. A failure of the engine is a business outcome (`null`); a failure of the call is thrown. */
 export async function unlessEngineFails<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T | null> {
   try {

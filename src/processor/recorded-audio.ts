@@ -2,11 +2,11 @@
 import type { RawFormat, Recording } from "../audio/port.js";
 import { type AudioChannelSelector, AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { VerifyRequest } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import { reportProgress } from "../contract/report-progress.js";
+import type { Progress } from "../contract/operations.js";
 import type { Measures } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
-import { callFailure, invalid, notFound, notInScope } from "./failures.js";
+import { callFailure, invalid, notFound, notInScope, ProgressFailure } from "./failures.js";
 import { type JointAnalysis, type JointStreamOptions, type Listener, listenerOf } from "./joint-analysis.js";
 
 export type AudioSource =
@@ -108,6 +108,14 @@ const longestInOneShotSeconds = 120;
 /** The chunk size of a stream: progress is reported once per chunk. */
 const pushSeconds = 0.5;
 
+function reportProgress({ onProgress }: OperationOptions, progress: Progress): void {
+  try {
+    onProgress?.(progress);
+  } catch (error) {
+    throw new ProgressFailure(error);
+  }
+}
+
 async function analyzeAll(
   listener: Listener,
   recording: Recording,
@@ -124,7 +132,7 @@ async function analyzeAll(
   if (!checkpoints?.seconds.length && !separateVoices && seconds <= longestInOneShotSeconds) {
     const analysis = await listener.analyze(readSamples(recording, settings.channel), recording.rateHz, limits);
     const { netSpeechSeconds, grossSeconds } = analysis.measures;
-    reportProgress(options.onProgress, { netSpeechSeconds, grossSeconds, totalSeconds: seconds });
+    reportProgress(options, { netSpeechSeconds, grossSeconds, totalSeconds: seconds });
     return analysis;
   }
   const stream = await listener.stream(recording.rateHz, {
@@ -139,7 +147,7 @@ async function analyzeAll(
       frames += samples.length;
       const netSpeechSeconds = await stream.push(samples);
       const grossSeconds = frames / recording.rateHz;
-      reportProgress(options.onProgress, { netSpeechSeconds, grossSeconds, totalSeconds: seconds });
+      reportProgress(options, { netSpeechSeconds, grossSeconds, totalSeconds: seconds });
       if (stream.ended) break;
     }
     return await stream.analysis();
