@@ -280,10 +280,19 @@ describe("a live enrollment", () => {
 
   test("ends a stretch with little speech after two minutes", async () => {
     const { push, stored } = await enrolling();
-    await push(joined(take(7, 1), silence(119)));
+    await push(joined(take(7, 1), silence(118)));
     expect(stored()).toEqual([]);
     await push(silence(1));
-    expect(stored()).toEqual([121]);
+    expect(stored()).toEqual([120]);
+  });
+
+  test("ends a stretch after two minutes even if all audio is pushed at once", async () => {
+    const { task, stored } = await enrolling();
+    await task.push(joined(take(7, 1), silence(300), take(7, 2)));
+    expect(stored()).toEqual([120]);
+    await task.finish();
+    // The second stretch would be silent, so it is not stored.
+    expect(stored()).toEqual([120, 63]);
   });
 
   test("goes on while the voices disagree, and ends when enough of them agree", async () => {

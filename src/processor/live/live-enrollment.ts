@@ -79,18 +79,20 @@ export class LiveEnrollment implements LiveTask {
 
   /** Processes samples up to the end of the stretch; returns the rest for the next stretch. */
   async #analyze(samples: Float32Array): Promise<Float32Array> {
-    this.#chunks.push(samples.slice());
-    this.#samples += samples.length;
+    const longest = longestStretchSeconds * this.rateHz;
+    const read = samples.subarray(0, longest - this.#samples);
+    this.#chunks.push(read.slice());
+    this.#samples += read.length;
     const stream = await this.#open();
-    const spoken = await stream.push(samples.slice());
+    const spoken = await stream.push(read.slice());
     // Silence before the first word is not kept in memory.
     if (spoken === 0 && this.#samples > 3 * this.rateHz) await this.#drop();
     else if (stream.ended) {
       const arrived = this.#samples;
       const unheard = arrived - (await this.#endStretch(stream));
-      return samples.subarray(Math.max(1, samples.length - unheard));
-    } else if (this.#samples > longestStretchSeconds * this.rateHz) await this.#endStretch(stream);
-    return samples.subarray(samples.length);
+      return samples.subarray(Math.max(1, read.length - unheard));
+    } else if (this.#samples === longest) await this.#endStretch(stream);
+    return samples.subarray(read.length);
   }
 
   finish(): Promise<LiveResult> {
