@@ -51,9 +51,16 @@ export interface Limits {
   readonly customData: number;
   /** Jobs of one scope that have not ended. */
   readonly jobsPerScope: number;
+  /** Bytes of the jobs of one scope that have ended. Beyond it, the oldest are deleted when another job begins. */
+  readonly jobBytesPerScope: number;
 }
 
-export const defaultLimits: Limits = { mediaBytes: 256 * 1024 * 1024, customData: 65_536, jobsPerScope: 100 };
+export const defaultLimits: Limits = {
+  mediaBytes: 256 * 1024 * 1024,
+  customData: 65_536,
+  jobsPerScope: 100,
+  jobBytesPerScope: 256 * 1024 * 1024,
+};
 
 /**
  * The defaults, overridden by the given values. Throws unless each is a number of at least 0: with any other value,

@@ -70,6 +70,7 @@ export async function runJob(deps: Dependencies, job: Job): Promise<void> {
   const { store } = deps;
   // Its process died after the last write, before the queue learned of it: callers may already have read the result.
   if (job.state === State.COMPLETED) return;
+  await store.jobs.trim(job.scopeId, deps.limits.jobBytesPerScope);
   await store.jobs.update(job.scopeId, job.id, { state: State.STARTED, progress: 0 });
   let reported = 0;
   const onProgress = async (done: number) => {

@@ -171,6 +171,7 @@ export const configSchema = z.strictObject({
       callBurst: z.number().int().min(1).default(400),
       /** Jobs of one scope that have not ended, on all replicas; the next one gets QUOTA_EXCEEDED. */
       jobsPerScope: z.number().int().min(1).max(100_000).default(100),
+      jobBytesPerScope: z.number().int().min(0).default(268_435_456),
       /** How long a stop waits for accepted calls. */
       stopSeconds: seconds.default(30),
     })

@@ -100,7 +100,11 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       ...(config.compressedAudio ? { toWav } : {}),
       configurationSets: config.configsets as Record<string, ConfigurationOverrides>,
       retention: { audioSeconds: config.mediaRetentionSeconds },
-      limits: { mediaBytes: config.limits.mediaBytes, jobsPerScope: config.limits.jobsPerScope },
+      limits: {
+        mediaBytes: config.limits.mediaBytes,
+        jobsPerScope: config.limits.jobsPerScope,
+        jobBytesPerScope: config.limits.jobBytesPerScope,
+      },
       allowExport: config.allowExport,
     });
     opened.push(() => processor.close());

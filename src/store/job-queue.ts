@@ -14,6 +14,18 @@ export const FAILED_STATE = 4;
 export const UNFINISHED_STATES: readonly number[] = [1, 2];
 export const ENDED_STATES: readonly number[] = [3, FAILED_STATE];
 
+/** The jobs that `trim` of a store without SQL removes. */
+export function jobsBeyond(jobs: readonly Job[], maxBytes: number): Job[] {
+  const newestFirst = jobs
+    .filter(({ state }) => ENDED_STATES.includes(state))
+    .sort((one, other) => other.createdAt - one.createdAt || (one.id < other.id ? 1 : -1));
+  let bytes = 0;
+  return newestFirst.filter(({ request, result }, i) => {
+    bytes += JSON.stringify([request, result]).length;
+    return i > 0 && bytes > maxBytes;
+  });
+}
+
 export class JobQueue {
   readonly #waiting: QueuedJob[] = [];
   #handler: ((job: Job) => Promise<void>) | null = null;

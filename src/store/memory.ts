@@ -5,7 +5,7 @@
 import { refuseWhenClosed } from "./closed.js";
 import { copy, copyJson } from "./copy.js";
 import { StoreError } from "./errors.js";
-import { ENDED_STATES, FAILED_STATE, JobQueue, UNFINISHED_STATES } from "./job-queue.js";
+import { ENDED_STATES, FAILED_STATE, JobQueue, jobsBeyond, UNFINISHED_STATES } from "./job-queue.js";
 import {
   type Check,
   type Engagement,
@@ -369,6 +369,12 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
           }
         }
         return removed;
+      },
+      async trim(scopeId, maxBytes) {
+        const { jobs } = scope(scopeId);
+        const removed = jobsBeyond([...jobs.values()], maxBytes);
+        for (const { id } of removed) jobs.delete(id);
+        return removed.length;
       },
     },
 

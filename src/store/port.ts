@@ -342,6 +342,11 @@ export interface Store {
     work(handler: (job: Job) => Promise<void>): Promise<void>;
     /** Removes jobs that were created before this time and have ended, with their results. Returns how many. */
     expire(createdBefore: number): Promise<number>;
+    /**
+     * Removes the oldest jobs of a scope that have ended, until the requests and results of the others fit into this many bytes. The newest
+     * stays, whatever its size. Returns how many were removed.
+     */
+    trim(scopeId: Id, maxBytes: number): Promise<number>;
   };
   /**
    * Keyed documents of the token and engagement services: applications, clients, users, registrations, keys, agents. JSON values;

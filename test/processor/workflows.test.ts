@@ -653,6 +653,25 @@ describe("the profile-status job", () => {
     await world.store.close();
   });
 
+  test("is not found once results of later jobs need its place", async () => {
+    const world = await openWorld({ limits: { jobBytesPerScope: 0 } });
+    const { processor, context } = world;
+    await processor.workOnJobs();
+    const jobs = [];
+    for (let i = 0; i < 3; i++) {
+      const { gkJobId } = await processor.startVoiceprintProfilesStatusJob({ context });
+      // Room is made when the next job begins: a result can be read at least until then.
+      expect((await finished(world, gkJobId!)).state).toBe(State.COMPLETED);
+      jobs.push(gkJobId!);
+    }
+    expect(await refusal(processor.getVoiceprintProfilesStatusJob({ context, gkJobId: jobs[0]! }))).toMatchObject({
+      code: "NOT_FOUND",
+      fields: ["gk_job_id unknown"],
+    });
+    expect((await finished(world, jobs[1]!)).state).toBe(State.COMPLETED);
+    await world.store.close();
+  });
+
   test("reports its progress from profile to profile, of named ones and of all", async () => {
     const world = await openWorld();
     const { processor, context, store } = world;

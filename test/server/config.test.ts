@@ -51,6 +51,7 @@ describe("precedence", () => {
     expect(others).toEqual({
       queuedAudio: 64,
       jobsPerScope: 100,
+      jobBytesPerScope: 268_435_456,
       messageBytes: 4 * 1024 * 1024,
       mediaBytes: 64 * 1024 * 1024,
       uploadingBytes: 512 * 1024 * 1024,

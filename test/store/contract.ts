@@ -870,6 +870,28 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.jobs.get(scope, running.id)).toBeNull();
       });
 
+      test("that have ended are removed when they need too many bytes, the oldest first, and never the newest", async () => {
+        const scope = newScope();
+        const made = [3000, 1000, 2000, 500, 4000].map((createdAt) => jobOf(scope, { createdAt }));
+        const elsewhere = jobOf(newScope(), { createdAt: 1 });
+        for (const job of [...made, elsewhere]) await store.jobs.create(job);
+        const result = ["x".repeat(10_000)];
+        for (const { scopeId, id } of [...made, elsewhere]) await store.jobs.update(scopeId, id, { state: 3, result });
+        // The oldest of the scope has not ended.
+        await store.jobs.update(scope, made[3]!.id, { state: 2 });
+        const left = async () => {
+          const found = await Promise.all(made.map(({ id }) => store.jobs.get(scope, id)));
+          return found.flatMap((job) => job?.createdAt ?? []).sort((one, other) => one - other);
+        };
+        expect(await store.jobs.trim(scope, 45_000)).toBe(0);
+        expect(await store.jobs.trim(scope, 25_000)).toBe(2);
+        expect(await left()).toEqual([500, 3000, 4000]);
+        expect(await store.jobs.trim(scope, 0)).toBe(1);
+        expect(await store.jobs.trim(scope, 0)).toBe(0);
+        expect(await left()).toEqual([500, 4000]);
+        expect(await store.jobs.get(elsewhere.scopeId, elsewhere.id)).not.toBeNull();
+      });
+
       test(
         "run once, are retried when the handler throws, and fail after three attempts",
         async () => {

@@ -1,5 +1,5 @@
 /** Jobs in a page. If several pages have the same store, the one that holds the lock runs the jobs. */
-import { ENDED_STATES, FAILED_STATE, TRIES, UNFINISHED_STATES } from "../job-queue.js";
+import { ENDED_STATES, FAILED_STATE, jobsBeyond, TRIES, UNFINISHED_STATES } from "../job-queue.js";
 import type { Job, Store } from "../port.js";
 import type { IdbContext } from "./context.js";
 import { inStoreWords, type StoredJob, within } from "./schema.js";
@@ -46,6 +46,13 @@ export function createJobs({ db }: IdbContext, name: string) {
       }
       await tx.done;
       return removed;
+    },
+    async trim(scopeId, maxBytes) {
+      const tx = db.transaction("jobs", "readwrite");
+      const removed = jobsBeyond(await tx.store.getAll(within(scopeId)), maxBytes);
+      for (const { id } of removed) await tx.store.delete([scopeId, id]);
+      await tx.done;
+      return removed.length;
     },
   };
   return {

@@ -23,6 +23,7 @@ const SIGNS_OF_LIFE = 4;
 const SILENT = { message: "the replica that ran this job stopped responding" };
 const POLL_SECONDS = 1;
 const STOP_TIMEOUT_MS = 30_000;
+const ENDED = `state IN (${ENDED_STATES.join(", ")})`;
 const UNFINISHED = `state IN (${UNFINISHED_STATES.join(", ")})`;
 
 interface Ticket {
@@ -128,9 +129,20 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number) {
       });
     },
     async expire(createdBefore) {
+      const rows = await database.query(`DELETE FROM vivavoce.jobs WHERE ${ENDED} AND created_at < $1 RETURNING 1`, [
+        createdBefore,
+      ]);
+      return rows.length;
+    },
+    async trim(scopeId, maxBytes) {
       const rows = await database.query(
-        `DELETE FROM vivavoce.jobs WHERE state IN (${ENDED_STATES.join(", ")}) AND created_at < $1 RETURNING 1`,
-        [createdBefore],
+        `DELETE FROM vivavoce.jobs USING (
+           SELECT id AS old_id, row_number() OVER newest_first AS place,
+             sum(octet_length(result) + octet_length(data)) OVER newest_first AS bytes
+           FROM vivavoce.jobs WHERE scope = $1 AND ${ENDED}
+           WINDOW newest_first AS (ORDER BY created_at DESC, id DESC)
+         ) AS ended WHERE scope = $1 AND id = old_id AND place > 1 AND bytes > $2::bigint RETURNING 1`,
+        [keyOf(scopeId), maxBytes],
       );
       return rows.length;
     },
