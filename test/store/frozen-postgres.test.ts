@@ -81,6 +81,32 @@ test("cancels a statement that takes too long, unless its transaction is a slow 
   await expect(database.query("SELECT pg_sleep(60)")).rejects.toMatchObject(unavailable);
 });
 
+test("fails a slow transaction too, but not one that takes long while the server answers", async () => {
+  const database = await opened({ connectMs: 500, answerMs: 500 });
+  await database.transaction((tx) => tx.query("SELECT pg_sleep(2)"), { slow: true });
+  const transaction = database.transaction(
+    async (tx) => {
+      await tx.query("SELECT 1");
+      freeze();
+      await tx.query("SELECT 1");
+    },
+    { slow: true },
+  );
+  await expect(transaction).rejects.toMatchObject(unavailable);
+  resume();
+  const patient = await opened({});
+  await expect.poll(() => openTransactions(patient)).toEqual([]);
+  expect(await database.query("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+});
+
+test("a server that refuses connections still answers: a slow transaction goes on", async () => {
+  await (await opened({})).query("CREATE ROLE guest LOGIN CONNECTION LIMIT 1");
+  const limits = { ...unlimited, connectMs: 500, answerMs: 500 };
+  const database = await openPostgresDatabase(Object.assign(new URL(server.url), { username: "guest" }).href, limits);
+  open.push(database);
+  await database.transaction((tx) => tx.query("SELECT pg_sleep(2)"), { slow: true });
+});
+
 test("ends a transaction whose client has fallen silent, and frees its locks", async () => {
   const [silent, other] = [await opened({ silenceMs: 200 }), await opened({})];
   await other.query("CREATE TABLE locked ()");

@@ -1,4 +1,5 @@
 /** A PostgreSQL server, through a pool of connections. */
+import { setTimeout as wait } from "node:timers/promises";
 import pg from "pg";
 import { StoreError } from "../errors.js";
 import type { Database, Queries, Row } from "./database.js";
@@ -17,7 +18,7 @@ export interface PostgresLimits {
 }
 
 const LIMITS: PostgresLimits = { connectMs: 10_000, statementMs: 20_000, answerMs: 25_000, silenceMs: 60_000 };
-/** In place of the other limits for statements of a slow transaction. */
+/** In place of the other limits for statements of a slow transaction, as long as the server answers others. */
 const SLOW_MS = 3_600_000;
 /** Detects a server whose machine is gone. */
 const KEEPALIVE_AFTER_MS = 10_000;
@@ -55,7 +56,7 @@ export async function openPostgresDatabase(url: string, limits = LIMITS): Promis
     async transaction(work, { slow = false } = {}) {
       for (let tries = 1; ; tries++) {
         try {
-          return await runTransaction(pool, work, slow);
+          return await runTransaction(pool, work, slow ? { url, limits } : null);
         } catch (error) {
           const state = sqlState(error);
           if (tries === TRANSACTION_TRIES || (state !== DEADLOCK && state !== SERIALIZATION_FAILURE)) throw error;
@@ -69,7 +70,17 @@ export async function openPostgresDatabase(url: string, limits = LIMITS): Promis
   };
 }
 
-async function runTransaction<T>(pool: pg.Pool, work: (queries: Queries) => Promise<T>, isSlow: boolean): Promise<T> {
+interface Server {
+  readonly url: string;
+  readonly limits: PostgresLimits;
+}
+
+/** With a server, the transaction is a slow one: it may take long, but only while the server answers others. */
+async function runTransaction<T>(
+  pool: pg.Pool,
+  work: (queries: Queries) => Promise<T>,
+  slowOn: Server | null,
+): Promise<T> {
   const client = await inTime(pool.connect());
   let broken: Error | undefined;
   // A connection may break between two statements, when no query can report it; without a listener the error would end the process.
@@ -80,8 +91,8 @@ async function runTransaction<T>(pool: pg.Pool, work: (queries: Queries) => Prom
   const queries = queriesOf(client);
   try {
     await queries.query("BEGIN");
-    if (isSlow) await queries.foreign(settings(SLOW_MS, SLOW_MS, "SET LOCAL"));
-    const result = await work(isSlow ? queriesOf(client, SLOW_MS) : queries);
+    if (slowOn) await queries.foreign(settings(SLOW_MS, SLOW_MS, "SET LOCAL"));
+    const result = slowOn ? await whileAnswering(slowOn, work(queriesOf(client, SLOW_MS))) : await work(queries);
     await queries.query("COMMIT");
     return result;
   } catch (error) {
@@ -95,6 +106,44 @@ async function runTransaction<T>(pool: pg.Pool, work: (queries: Queries) => Prom
   } finally {
     client.off("error", onError);
     client.release(broken);
+  }
+}
+
+/** Rejects when the server stops answering, because a statement without an answer does not show it. */
+async function whileAnswering<T>(server: Server, work: Promise<T>): Promise<T> {
+  const { answerMs } = server.limits;
+  const over = new AbortController();
+  const silence = (async () => {
+    for (;;) {
+      await wait(answerMs, null, { signal: over.signal });
+      if (!(await isAnswering(server))) throw new StoreError("unavailable", "the database does not answer");
+    }
+  })();
+  try {
+    return await Promise.race([work, silence]);
+  } finally {
+    over.abort();
+  }
+}
+
+/** Uses a connection of its own, because all of the pool may be in use. */
+async function isAnswering({ url, limits: { connectMs, answerMs } }: Server): Promise<boolean> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: connectMs,
+    query_timeout: answerMs,
+    application_name: "vivavoce",
+  });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    await client.query("SELECT 1");
+    return true;
+  } catch (error) {
+    // A refusal of the server, such as too many connections, is an answer.
+    return sqlState(error) !== null;
+  } finally {
+    client.end().catch(() => {});
   }
 }
 

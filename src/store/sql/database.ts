@@ -13,7 +13,7 @@ export interface Database extends Queries {
   readonly exclusive: boolean;
   /**
    * Commits when the work resolves, rolls back when it rejects. May run the work again after a deadlock. Statements of a slow transaction have an
-   * hour: for migrations, large removals and waiting for other replicas.
+   * hour while the server answers others: for migrations, large removals and waiting for other replicas.
    */
   transaction<T>(work: (queries: Queries) => Promise<T>, options?: { readonly slow?: boolean }): Promise<T>;
   close(): Promise<void>;
