@@ -44,7 +44,8 @@ export async function campaign({
 }) {
   if (only && !KINDS.includes(only)) throw new Error(`--only must be one of ${KINDS.join(", ")}, got ${only}`);
   const violations = [];
-  const violate = (text) => violations.length < 1000 && violations.push(text);
+  // Ctrl-C ends the processes of a campaign as well, which is no fault of theirs.
+  const violate = (text) => !isStopped() && violations.length < 1000 && violations.push(text);
   const counts = {
     kills: 0,
     killsAtStart: 0,

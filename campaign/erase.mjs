@@ -16,13 +16,20 @@ import { mediaOf, processedOf, profileOf, SCOPE, startSession, templateOf } from
 
 const PIECE_BYTES = 48;
 
-export async function campaign({ count = 40, seconds = Number.POSITIVE_INFINITY, seed, store = "both", log }) {
+export async function campaign({
+  count = 40,
+  seconds = Number.POSITIVE_INFINITY,
+  seed,
+  store = "both",
+  log,
+  isStopped = () => false,
+}) {
   const violations = [];
   const counts = { people: 0, erased: 0, stayed: 0, files: 0, pieces: 0, sealedRowsTried: 0 };
   const until = performance.now() + seconds * 1000;
   const given = {
     count,
-    until,
+    isOver: () => isStopped() || performance.now() >= until,
     random: randomOf(seed),
     root: mkdtempSync(join(tmpdir(), "vivavoce-erase-")),
     counts,
@@ -91,10 +98,10 @@ async function toDisk(url) {
   await client.end();
 }
 
-async function enrollAll(store, counts, { count, until, random }) {
+async function enrollAll(store, counts, { count, isOver, random }) {
   const session = await startSession(store, "session-1");
   const people = [];
-  while (people.length < count && (people.length < 2 || performance.now() < until))
+  while (people.length < count && (people.length < 2 || !isOver()))
     people.push(await enroll(store, session, people.length, random));
   counts.people += people.length;
   return people;

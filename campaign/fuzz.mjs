@@ -20,6 +20,8 @@ import { BINDINGS, httpRequestOf, requestOf } from "./parts/requests.mjs";
 const WEIGHTS = { wav: 690, json: 120, protobuf: 100, token: 45, trials: 30, calibration: 10, frames: 4, model: 1 };
 const SLOW_CPU_MS = 3_000;
 const GROWTH_MB = 64;
+/** Inputs are nearly right, so of that many some are right. */
+const ENOUGH_TO_BE_ACCEPTED = 300;
 /** A token lives for 900 s. */
 const RENEW_MS = 300_000;
 const MODEL = fileURLToPath(new URL("../dist/browser/vivavoce.vvm", import.meta.url));
@@ -53,7 +55,9 @@ export async function campaign({
   const renewed = () => runtimeToken(bank.tokens, bank.clients[VICTIM]);
   let token = await renewed();
   let renewedAt = performance.now();
-  const targets = targetsOf(bank, random, () => token);
+  const model = new Uint8Array(readFileSync(MODEL));
+  const { calibration } = await readModelFile(model);
+  const targets = targetsOf({ bank, model, calibration, random, currentToken: () => token });
   const kinds = Object.entries(WEIGHTS).flatMap(([name, weight]) => new Array(weight).fill(name));
   const until = performance.now() + seconds * 1000;
   const uncaught = (error) => violate(`uncaught: ${error?.stack ?? error}`);
@@ -61,6 +65,7 @@ export async function campaign({
   process.on("unhandledRejection", uncaught);
 
   let settled = 0;
+  const understood = new Set();
   for (; counts.inputs < count && performance.now() < until && !isStopped(); counts.inputs++) {
     if (performance.now() - renewedAt > RENEW_MS) {
       token = await renewed();
@@ -75,7 +80,10 @@ export async function campaign({
         input = given;
       });
       if (outcome === "refused") counts.refused++;
-      else counts.accepted++;
+      else {
+        counts.accepted++;
+        understood.add(kind);
+      }
     } catch (error) {
       if (REFUSALS.has(error?.name)) counts.refused++;
       else violate(`${kind}: ${error?.stack?.split("\n").slice(0, 3).join(" ") ?? error} on ${shown(input)}`);
@@ -91,6 +99,9 @@ export async function campaign({
   }
   process.off("uncaughtException", uncaught);
   process.off("unhandledRejection", uncaught);
+  for (const kind of Object.keys(WEIGHTS))
+    if (counts[kind] >= ENOUGH_TO_BE_ACCEPTED && !understood.has(kind))
+      violate(`${kind}: not one of ${counts[kind]} was accepted, so what reads them was hardly tried`);
   const live = liveMb();
   if (settled > 0 && live > settled + GROWTH_MB) violate(`memory grew from ${settled} to ${live} MB`);
   for (const line of bank.errors.slice(0, 20)) violate(`the log says: ${line.slice(-700)}`);
@@ -110,7 +121,7 @@ const shown = (input) =>
     : JSON.stringify(input)?.slice(0, 600);
 
 /** Each makes an input, says what it is, and tries it. */
-function targetsOf(bank, random, currentToken) {
+function targetsOf({ bank, model, calibration, random, currentToken }) {
   const ids = (name) => bank.ids[name] ?? random.pick(Object.values(bank.ids));
   const requestFor = (binding) => {
     const json = requestOf(binding.method.input, ids, random);
@@ -125,9 +136,7 @@ function targetsOf(bank, random, currentToken) {
     "StopEngagement",
   ]);
   const bindings = BINDINGS.filter(({ method }) => !keptOut.has(method.name));
-  const model = new Uint8Array(readFileSync(MODEL));
   const headerBytes = 8192;
-  const calibration = { family: "campaign", bias: 0, terms: [], weights: [1, 2], priors: { target: 0.5 } };
 
   return {
     wav(tell) {
@@ -175,8 +184,10 @@ function targetsOf(bank, random, currentToken) {
           body: bytes,
         }),
       );
-      await response.arrayBuffer();
+      const text = await response.text();
       assertAdmitted(response);
+      if (response.status >= 500 && response.status !== 501)
+        throw new Error(`${response.status} ${text.slice(0, 300)}`);
       let message;
       try {
         message = decode(method.input, bytes);
@@ -206,13 +217,12 @@ function targetsOf(bank, random, currentToken) {
         throw new Error("a trial names no file");
     },
     calibration(tell) {
-      const odd = oddJson(calibration, random);
+      const odd = oddJson(calibration, random, 0.01);
       tell(odd);
       try {
         calibrationOf(typeof odd === "object" && !Array.isArray(odd) ? odd : null);
       } catch (error) {
-        if (error instanceof TypeError && /undefined|null|not a function/.test(error.message))
-          throw new Error(error.message, { cause: error });
+        if (error?.code !== "BAD_MODEL") throw error;
         return "refused";
       }
     },

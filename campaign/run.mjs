@@ -36,7 +36,7 @@ const number = (option) => {
   console.error(`--${option} must be a number above 0, got ${values[option]}`);
   process.exit(2);
 };
-// LineMessage to end before its time, a campaign still says what it found.
+// Stopped before its time, a campaign still cleans up and says what it found.
 let isStopped = false;
 for (const signal of ["SIGINT", "SIGTERM"])
   process.once(signal, () => {

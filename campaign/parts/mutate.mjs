@@ -122,20 +122,21 @@ const ODD = [
   [[]],
   { value: null },
   { value: "" },
+  // Neither `String` nor `Number` can convert it.
+  { toString: 1, valueOf: 1 },
   "9".repeat(300),
-
   "AUDIO_OK",
 ];
 
-/** JSON with values replaced, removed, added, nested. */
-export function oddJson(json, random, depth = 0) {
-  if (random.chance(0.1)) return random.pick(ODD);
+/** JSON with values replaced, removed, added, nested. `share` of them: of a large object few, or it is never nearly right. */
+export function oddJson(json, random, share = 0.1, depth = 0) {
+  if (random.chance(share)) return random.pick(ODD);
   if (typeof json !== "object" || json === null || depth > 6) return json;
-  if (Array.isArray(json)) return json.map((each) => oddJson(each, random, depth + 1));
+  if (Array.isArray(json)) return json.map((each) => oddJson(each, random, share, depth + 1));
   const out = {};
   for (const [name, value] of Object.entries(json))
-    if (!random.chance(0.05)) out[name] = oddJson(value, random, depth + 1);
-  if (random.chance(0.1))
+    if (!random.chance(share / 2)) out[name] = oddJson(value, random, share, depth + 1);
+  if (random.chance(share))
     out[random.pick(["__proto__", "constructor", "context", "status", "x", "gk_scope_id", ""])] = random.pick(ODD);
   return out;
 }

@@ -40,17 +40,20 @@ export interface Calibration {
 
 const bad = (what: string) => badModel(`the calibration cannot be used: ${what}`);
 
+/** `String` throws for some objects that JSON can hold. */
+const shown = (value: unknown): string => `${JSON.stringify(value)}`.slice(0, 64);
+
 function numberOf(value: unknown, what: string): number {
-  if (typeof value !== "number" || !Number.isFinite(value)) throw bad(`${what} must be a number, got ${String(value)}`);
+  if (typeof value !== "number" || !Number.isFinite(value)) throw bad(`${what} must be a number, got ${shown(value)}`);
   return value;
 }
 
 function termsOf(value: unknown, what: string): readonly Term[] {
-  if (!Array.isArray(value)) throw bad(`${what} must be a list, got ${String(value)}`);
+  if (!Array.isArray(value)) throw bad(`${what} must be a list, got ${shown(value)}`);
   return value.map((term: unknown): Term => {
     const [a, b, weight] = Array.isArray(term) ? (term as unknown[]) : [];
     if (!featureNames.includes(a as FeatureName) || !featureNames.includes(b as FeatureName)) {
-      throw bad(`${what} names an unknown feature: ${String(a)}, ${String(b)}`);
+      throw bad(`${what} names an unknown feature: ${shown(a)}, ${shown(b)}`);
     }
     return [a as FeatureName, b as FeatureName, numberOf(weight, `each weight of ${what}`)];
   });

@@ -63,7 +63,13 @@ test("a damaged calibration is refused with the name of its file, also that of V
     }
   };
   try {
-    await refused({ ...whole, calibration: { ...calibration, terms: [["zap", "one", 1]] } }, /unknown feature: zap/);
+    await refused({ ...whole, calibration: { ...calibration, terms: [["zap", "one", 1]] } }, /unknown feature: "zap"/);
+    // Neither String nor Number can convert it.
+    const odd = { toString: 1, valueOf: 1 };
+    await refused(
+      { ...whole, calibration: { ...calibration, consistency: odd } },
+      /must be a number, got \{"toString"/,
+    );
     await refused({ ...whole, calibration: { ...calibration, impostors: null } }, /impostors\.center must be a list/);
     await refused({ ...whole, calibration: [] }, /terms must be a list/);
     await refused({ ...whole, attacks: null }, /attack thresholds are malformed/);
