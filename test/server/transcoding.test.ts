@@ -134,6 +134,29 @@ describe("JSON in", () => {
   });
 
   it.each([
+    { gk_voiceprint_profile_id: null },
+    { gkVoiceprintProfileId: null },
+    { gkVoiceprintProfileId: { value: null } },
+    { gkVoiceprintProfileId: {} },
+    { gkVoiceprintProfileId: { value: "p" } },
+  ])("takes a field of the path from there if the body has %j", async (given) => {
+    const { service, seen } = rehearse();
+    const response = await service.app.request("/v1/voiceprints/p/training", post({ context: CONTEXT, ...given }));
+    expect(response.status).toBe(200);
+    expect(seen[0]!.request).toMatchObject({ gkVoiceprintProfileId: { value: "p" } });
+  });
+
+  it.each([
+    [{ gk_voiceprint_profile_id: "q" }, 'gk_voiceprint_profile_id: expected an object such as {"value": …}, got "q"'],
+    [{ gkVoiceprintProfileId: ["p"] }, 'gk_voiceprint_profile_id: expected an object such as {"value": …}, got ["p"]'],
+    [{ nothing: null }, "nothing: unknown field"],
+  ])("says what is wrong with %j although the path has the field", async (given, message) => {
+    const { service } = rehearse();
+    const response = await service.app.request("/v1/voiceprints/p/training", post({ context: CONTEXT, ...given }));
+    expect(await response.json()).toMatchObject({ status: { statusCode: "BAD_REQUEST", message } });
+  });
+
+  it.each([
     [{ context: { gk_scope_id: "a" } }, 'context.gk_scope_id: expected an object such as {"value": …}, got "a"'],
     [
       { gk_voiceprint_profile_ids: { unique_ids: ["a"] } },

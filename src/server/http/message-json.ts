@@ -9,10 +9,18 @@ import {
 } from "@bufbuild/protobuf";
 import { badRequest, invalidField } from "../refusal.js";
 
-/** Reads a JSON object with camelCase names or the contract's own names, and enum values by name or number. */
-export function messageFromJson(schema: DescMessage, json: JsonValue): Message {
+/**
+ * Reads a JSON object with camelCase names or the contract's own names, and enum values by name or number. `complete`
+ * adds what is given elsewhere.
+ */
+export function messageFromJson(
+  schema: DescMessage,
+  json: JsonValue,
+  complete: (given: JsonObject) => void = () => {},
+): Message {
   if (!isObject(json)) throw badRequest("expected a JSON object");
-  const given = withoutNullChoices(schema, json);
+  const given = withoutNulls(schema, json);
+  complete(given);
   try {
     return fromJson(schema, given);
   } catch (error) {
@@ -23,14 +31,14 @@ export function messageFromJson(schema: DescMessage, json: JsonValue): Message {
 }
 
 /** A null field is absent. `fromJson` takes a null member of a choice for one that is set, so it is left out here. */
-function withoutNullChoices(schema: DescMessage, json: JsonObject): JsonObject {
+function withoutNulls(schema: DescMessage, json: JsonObject): JsonObject {
   const kept = Object.entries(json).flatMap(([key, value]): [string, JsonValue][] => {
     const field = fieldOf(schema, key);
-    if (value === null && field?.oneof) return [];
+    if (value === null && field) return [];
     const inner = field?.message;
-    if (inner && isObject(value)) return [[key, withoutNullChoices(inner, value)]];
+    if (inner && isObject(value)) return [[key, withoutNulls(inner, value)]];
     if (inner && Array.isArray(value))
-      return [[key, value.map((one) => (isObject(one) ? withoutNullChoices(inner, one) : one))]];
+      return [[key, value.map((one) => (isObject(one) ? withoutNulls(inner, one) : one))]];
     return [[key, value]];
   });
   return Object.fromEntries(kept);

@@ -117,7 +117,6 @@ async function unaryMessage(
   limits: TranscoderLimits,
 ): Promise<Message> {
   const { binding } = found;
-  const schema = binding.method.input;
   let json: JsonObject = {};
   if (binding.body === "*") {
     json = await jsonBody(request, limits.messageBytes);
@@ -129,8 +128,7 @@ async function unaryMessage(
   } else {
     bindQuery(json, found, query, []);
   }
-  bindPath(json, found);
-  return messageFromJson(schema, json);
+  return messageFromJson(binding.method.input, json, (given) => bindPath(given, found));
 }
 
 /** First the fields of the query, then the bytes of the body as they come. */
