@@ -1,7 +1,9 @@
 /** A box without tokens on a developer's machine, and web pages open on that machine. */
+import { once } from "node:events";
 import http from "node:http";
-import net from "node:net";
+import net, { type AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { localCallersOnly } from "../../src/server/http/local-callers.js";
 import type { Service } from "../../src/server/service.js";
 import { rehearse } from "./rehearsal.js";
 
@@ -12,9 +14,9 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-function post(headers: Record<string, string>): Promise<number> {
+function post(headers: Record<string, string>, url = service.url): Promise<number> {
   return new Promise((resolve, reject) => {
-    const request = http.request(`${service.url}/v1/sessions/start`, { method: "POST", headers }, (response) => {
+    const request = http.request(`${url}/v1/sessions/start`, { method: "POST", headers }, (response) => {
       response.resume();
       resolve(response.statusCode!);
     });
@@ -36,6 +38,30 @@ test("a page of another origin is refused, also without a preflight request", as
 
 test("a foreign host name that resolves to this machine is refused", async () => {
   expect(await post({ host: "evil.example:8080" })).toBe(403);
+  for (const host of ["localhost:1", "LOCALHOST", "127.1.2.3", "[::1]:8080"]) expect(await post({ host })).toBe(200);
+  for (const host of ["localhost.evil.example", "evil.example", "127.0.0.1.evil.example", "voice.example"])
+    expect(await post({ host })).toBe(403);
+});
+
+test.each(["http", "https"])("behind a proxy, a box is also called by its %s address", async (scheme) => {
+  const own = `${scheme}://voice.example`;
+  const listed = "https://app.example";
+  const server = http.createServer(
+    localCallersOnly(
+      (_, response) => void response.end(),
+      () => own,
+      [listed],
+    ),
+  );
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const host = "voice.example";
+  for (const headers of [{ host }, { host, origin: own }, { host, origin: listed }])
+    expect(await post(headers, url)).toBe(200);
+  for (const headers of [{ host: "voice.example:81" }, { host, origin: `${own}:81` }, { origin: "voice.example" }])
+    expect(await post(headers, url)).toBe(403);
+  server.close();
 });
 
 test("a client that sends only the beginning of HTTP/2 is disconnected as early as one that sends nothing", async () => {

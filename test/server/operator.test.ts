@@ -582,6 +582,10 @@ describe("data", () => {
 
   it.each([
     [`search=${sessionIds[1]}`, [1]],
+    [`search=${sessionIds[1]}&decision=NO_MATCH&from=${firstHour + hourMs}&until=${firstHour + hourMs + 1}`, [1]],
+    [`search=${sessionIds[1]}&decision=AUTHENTIC`, []],
+    [`search=${sessionIds[1]}&from=${firstHour + hourMs + 1}`, []],
+    [`search=${sessionIds[1]}&until=${firstHour + hourMs}`, []],
     ["search=call%202", [2]],
     ["search=caller-0", [1, 0]],
     [`search=${profileId(1)}`, [2]],

@@ -41,11 +41,13 @@ test("text is compressed for whoever accepts that, a model never", async () => {
   expect(zipped.headers.get("content-encoding")).toBe("gzip");
   expect(gunzipSync(await zipped.arrayBuffer()).toString()).toBe("1;".repeat(1000));
   expect(Number(zipped.headers.get("content-length"))).toBeLessThan(200);
-  for (const accepted of [undefined, "br", "gzipped"]) {
+  for (const accepted of [undefined, "br", "gzipped", "gzip;q=0", "br, gzip; q=0.00, identity"]) {
     const plain = get("/page.js", accepted);
     expect(plain.headers.get("content-encoding")).toBeNull();
     expect(await plain.text()).toHaveLength(2000);
   }
+  for (const accepted of ["GZIP", "gzip;q=0.1", "identity;q=0, gzip;q=1"])
+    expect(get("/page.js", accepted).headers.get("content-encoding")).toBe("gzip");
   expect(get("/models/m.vvm", "gzip").headers.get("content-encoding")).toBeNull();
   const head = get("/page.js", "gzip", "HEAD");
   expect([head.headers.get("content-length"), await head.text()]).toEqual([zipped.headers.get("content-length"), ""]);

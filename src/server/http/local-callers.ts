@@ -23,7 +23,7 @@ export function localCallersOnly(
 function refusal(request: NodeRequest, ownOrigin: string, origins: readonly string[]): string | null {
   const { headers } = request;
   const host = String(headers[":authority"] ?? headers.host ?? "");
-  if (host !== "" && !LOOPBACK.test(host) && `http://${host}` !== ownOrigin)
+  if (host !== "" && !LOOPBACK.test(host) && host !== new URL(ownOrigin).host)
     return `tokens are off, so only callers on this machine are served; the request is for ${host.slice(0, 100)}`;
   const { origin } = headers;
   if (origin === undefined || origin === ownOrigin || origins.includes(origin) || isLoopback(origin)) return null;

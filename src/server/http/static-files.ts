@@ -69,6 +69,9 @@ export interface LoadedFile {
   answer(request: Request, type: string, headers: Record<string, string>): Response;
 }
 
+/** Not `gzip;q=0`, which refuses it. */
+const ACCEPTS_GZIP = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i;
+
 /** Hashed and compressed once, because anybody may request it as often as they like. */
 export function loadFile(bytes: Buffer): LoadedFile {
   const tag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
@@ -76,7 +79,8 @@ export function loadFile(bytes: Buffer): LoadedFile {
   return {
     answer(request, type, extra) {
       // A model hardly compresses, and progress bars need its length.
-      const zip = type !== "application/octet-stream" && /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
+      const zip =
+        type !== "application/octet-stream" && ACCEPTS_GZIP.test(request.headers.get("accept-encoding") ?? "");
       const headers = {
         "content-type": type,
         ...(zip ? { "content-encoding": "gzip" } : {}),

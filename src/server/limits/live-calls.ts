@@ -11,9 +11,9 @@ export interface LiveCallView {
   readonly startedAt: number;
   readonly grossSeconds: number;
   readonly netSpeechSeconds: number;
-  /** The highest score at the last checkpoint or in the last result. */
+  /** The highest score at the last checkpoint that has one. */
   readonly score: number | null;
-  /** The last decision, final or not. */
+  /** At the last checkpoint, final or not. */
   readonly decision: string | null;
 }
 

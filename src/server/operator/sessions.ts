@@ -31,22 +31,17 @@ export class Sessions {
 
   async find(scope: Id, search: SessionSearch, before: Id | null, limit: number): Promise<Page<SessionView>> {
     const { text, decision, from, until } = search;
+    const row = async (session: Session): Promise<SessionView | "end" | null> => {
+      if (from !== null && session.startedAt < from) return "end";
+      if (until !== null && session.startedAt >= until) return null;
+      const { view, profileIds } = await this.#decided(session);
+      const names = [view.id, view.externalId, view.person, view.matchedPerson, ...profileIds];
+      return (decision === null || view.decision === decision) && holds(text, ...names) ? view : null;
+    };
     const exact = text === "" ? null : await this.store.sessions.get(scope, text);
-    if (exact) return { rows: [(await this.#decided(exact)).view], next: null };
+    if (exact) return searched(async () => [exact], null, limit, MOST_LOOKED_AT, row);
     const start = before ?? (until === null ? null : firstIdAt(until));
-    return searched(
-      (last, most) => this.store.sessions.list(scope, last, most),
-      start,
-      limit,
-      MOST_LOOKED_AT,
-      async (session) => {
-        if (from !== null && session.startedAt < from) return "end";
-        if (until !== null && session.startedAt >= until) return null;
-        const { view, profileIds } = await this.#decided(session);
-        const names = [view.id, view.externalId, view.person, view.matchedPerson, ...profileIds];
-        return (decision === null || view.decision === decision) && holds(text, ...names) ? view : null;
-      },
-    );
+    return searched((last, most) => this.store.sessions.list(scope, last, most), start, limit, MOST_LOOKED_AT, row);
   }
 
   async detail(scope: Id, id: Id): Promise<SessionDetail | null> {
