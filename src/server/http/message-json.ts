@@ -15,10 +15,9 @@ import { badRequest, invalidField } from "../refusal.js";
  */
 export function messageFromJson(
   schema: DescMessage,
-  json: JsonValue,
+  json: JsonObject,
   complete: (given: JsonObject) => void = () => {},
 ): Message {
-  if (!isObject(json)) throw badRequest("expected a JSON object");
   const given = withoutNulls(schema, json);
   complete(given);
   try {

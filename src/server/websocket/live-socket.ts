@@ -2,7 +2,7 @@
  * Listen over WebSocket, at /v1/live: text frames are `ListenRequest`s and `ListenResponse`s as JSON, binary frames are
  * audio. The token is in the header or, from a browser, in a second subprotocol `bearer.TOKEN`.
  */
-import { create, type DescMethod, toJson } from "@bufbuild/protobuf";
+import { create, type DescMethod, type JsonValue, toJson } from "@bufbuild/protobuf";
 import {
   type ListenRequest,
   ListenRequestSchema,
@@ -13,7 +13,7 @@ import {
 } from "../../contract/index.js";
 import { asStatusError, callerGone, type Dispatcher } from "../dispatch.js";
 import type { Guard } from "../guard.js";
-import { messageFromJson } from "../http/message-json.js";
+import { isObject, messageFromJson } from "../http/message-json.js";
 import { LiveMessages } from "../live-messages.js";
 import { boundJson } from "../message-values.js";
 import { badRequest } from "../refusal.js";
@@ -77,13 +77,14 @@ async function converse(
 
 function jsonMessage(data: Buffer): ListenRequest {
   boundJson(data);
-  let json: unknown;
+  let json: JsonValue | undefined;
   try {
     json = JSON.parse(data.toString("utf8"));
   } catch {
-    throw badRequest("a text frame must be a ListenRequest as JSON");
+    // Refused like JSON of another kind.
   }
-  return messageFromJson(ListenRequestSchema, json as never) as ListenRequest;
+  if (!isObject(json)) throw badRequest("a text frame must be a ListenRequest as JSON");
+  return messageFromJson(ListenRequestSchema, json) as ListenRequest;
 }
 
 /** RFC 6455 §7.4.1 and the registry: policy, try again later, internal error. */
