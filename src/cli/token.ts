@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { isLoopback, loadConfig } from "../server/config.js";
+import { loadConfig, ownUrl } from "../server/config.js";
 import { openConfiguredStore } from "../server/open-store.js";
 import { StoreError } from "../store/errors.js";
 import { SERVICES } from "../token/applications.js";
@@ -102,7 +102,7 @@ async function withAdministration(
     const store = await openConfiguredStore(config);
     try {
       await work(
-        administerService(createTokenService({ documents: store.documents, issuer: issuerOf(config) })),
+        administerService(createTokenService({ documents: store.documents, issuer: ownUrl(config) })),
         output,
       );
     } finally {
@@ -125,12 +125,6 @@ async function withAdministration(
     if (error instanceof UrnError) throw new CommandError(error.message);
     throw error;
   }
-}
-
-function issuerOf(config: ReturnType<typeof loadConfig>): string {
-  if (config.publicUrl !== undefined) return new URL(config.publicUrl).origin;
-  const host = isLoopback(config.host) || config.host === "0.0.0.0" ? "127.0.0.1" : config.host;
-  return new URL(`${config.tls ? "https" : "http"}://${host}:${config.port}`).origin;
 }
 
 type Call<Options> = TokenAdministration & { readonly output: Output; readonly options: Place & Options };

@@ -81,15 +81,14 @@ export function createApp(parts: AppParts): Hono<Env> {
     return c.body(await metrics.text(), 200, { "content-type": metrics.registry.contentType });
   });
   // Written once: anybody may ask for it, and writing it takes milliseconds.
-  let description: { readonly serverUrl: string; readonly file: LoadedFile } | null = null;
+  let description: LoadedFile | null = null;
+  const describe = (serverUrl: string) => {
+    const tokenUrl = tokens ? { tokenUrl: `${serverUrl}/oauth2/token` } : {};
+    return JSON.stringify(openApi({ serverUrl, version: parts.version, ...tokenUrl }));
+  };
   app.get("/openapi.json", (c) => {
-    const serverUrl = parts.publicUrl();
-    if (description?.serverUrl !== serverUrl) {
-      const tokenUrl = tokens ? { tokenUrl: `${serverUrl}/oauth2/token` } : {};
-      const text = JSON.stringify(openApi({ serverUrl, version: parts.version, ...tokenUrl }));
-      description = { serverUrl, file: loadFile(Buffer.from(text)) };
-    }
-    return description.file.answer(c.req.raw, "application/json", { "cache-control": "no-cache" });
+    description ??= loadFile(Buffer.from(describe(parts.publicUrl())));
+    return description.answer(c.req.raw, "application/json", { "cache-control": "no-cache" });
   });
   if (parts.operator) {
     const operator = parts.operator;

@@ -67,8 +67,8 @@ const isOrigin = (text: string): boolean =>
   URL.canParse(text) && /^https?:/.test(text) && new URL(text).origin === text;
 
 export const configSchema = z.strictObject({
-  /** Address to listen on. Any address other than loopback requires tokens. */
-  host: nonEmpty.default("127.0.0.1"),
+  /** Address to listen on; one of IPv6 may be in brackets. Any address other than loopback requires tokens. */
+  host: nonEmpty.overwrite((text) => text.replace(/^\[(.*)\]$/, "$1")).default("127.0.0.1"),
   /** 0 takes any free port. */
   port: z.number().int().min(0).max(65_535).default(8080),
   /** `memory`, a folder (embedded), or postgres://… */
@@ -267,7 +267,7 @@ export function loadConfig(sources: ConfigSources = {}): ServerConfig {
   const settings = path ? readConfigFile(path) : {};
   if (path) from.set("", path);
   for (const [name, value] of Object.entries(env)) {
-    if (!name.startsWith("VIVAVOCE_") || value === undefined || value === "" || OTHER_VARIABLES.has(name)) continue;
+    if (!name.startsWith("VIVAVOCE_") || !value || OTHER_VARIABLES.has(name)) continue;
     const setting = ENVIRONMENT[name];
     if (setting === undefined)
       throw new ConfigError(`${name}: unknown setting${nearest(name, Object.keys(ENVIRONMENT))}`);
@@ -287,8 +287,7 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
   if (!parsed.success) {
     const named = (setting: string) => {
       const source =
-        [...from].find(([name]) => name !== "" && (setting === name || setting.startsWith(`${name}.`)))?.[1] ??
-        from.get("");
+        [...from].find(([name]) => setting === name || setting.startsWith(`${name}.`))?.[1] ?? from.get("");
       return source === undefined ? setting : `${setting} (${source})`;
     };
     const problems = parsed.error.issues.flatMap((issue) => {
@@ -353,7 +352,15 @@ export function ofSetting<T>(setting: string, work: () => T): T {
 }
 
 export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+/** The origin for callers. A wildcard address cannot be called: then it is loopback. */
+export function ownUrl({ publicUrl, host, port, tls }: ServerConfig, openPort = port): string {
+  if (publicUrl) return new URL(publicUrl).origin;
+  const address = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
+  // Without the standard port of its scheme, as browsers write it.
+  return new URL(`${tls ? "https" : "http"}://${address}:${openPort}`).origin;
 }
 
 function readConfigFile(path: string): Json {

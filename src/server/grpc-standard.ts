@@ -3,6 +3,7 @@
  * Postman). Neither needs a token.
  */
 
+import { setTimeout } from "node:timers/promises";
 import {
   createFileRegistry,
   type DescFile,
@@ -77,24 +78,12 @@ export function addHealth(router: ConnectRouter, { ready, stopping }: HealthPart
           said = status;
           // A watcher must not delay the shutdown.
           if (stopping()) return;
-          await pause(signal);
+          await setTimeout(LOOK_EVERY_MS, null, { signal }).catch(() => {});
         }
       } finally {
         watchers--;
       }
     },
-  });
-}
-
-function pause(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, LOOK_EVERY_MS);
-    signal.addEventListener("abort", done);
   });
 }
 

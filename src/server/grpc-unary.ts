@@ -157,7 +157,7 @@ function onlyFrame(stream: ServerHttp2Stream, limit: number): Promise<Uint8Array
     stream.once("close", closed);
     stream.once("end", () => {
       stream.off("close", closed);
-      const all = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+      const all = Buffer.concat(chunks);
       if (all.length === 0) return refuse(badRequest("expected one message, got none"));
       if (all.length < HEAD_BYTES) return refuse(badRequest("the message is incomplete"));
       const length = new DataView(all.buffer, all.byteOffset).getUint32(1);

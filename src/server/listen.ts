@@ -83,7 +83,7 @@ const UNREAD_MS = 500;
 function endUnread(request: NodeRequest): void {
   // A handler may have given up the request, but not the stream below it.
   const source = "stream" in request ? request.stream : request;
-  if (!source || source.readableEnded || source.destroyed) return;
+  if (source.readableEnded || source.destroyed) return;
   const end = () => {
     if ("stream" in request) {
       request.stream.close(http2.constants.NGHTTP2_NO_ERROR);

@@ -56,7 +56,7 @@ export function boundBinary(schema: DescMessage, bytes: Uint8Array): void {
   const reader = new BinaryReader(bytes);
   let values = 0;
   const walk = (message: DescMessage, end: number): void => {
-    while (reader.pos < end && reader.pos < bytes.length) {
+    while (reader.pos < end) {
       const [number, wireType] = reader.tag();
       const field = message.fields.find((one) => one.number === number);
       // The decoder goes by the declared type, whatever the tag says. Groups are not part of proto3.

@@ -46,9 +46,6 @@ const admission = createContextKey<Promise<Caller> | null>(null, { description: 
 
 const COMPRESSIONS = [compressionGzip, compressionBrotli];
 
-/** The framework's own answers are small JSON objects; anything larger is not one of its errors. */
-const LONGEST_ERROR = 1 << 20;
-
 /** Longer paths are cut in messages. */
 const LONGEST_PATH = 200;
 
@@ -239,7 +236,7 @@ function withPlainMessage(handler: Handle): Handle {
     const { body, trailer } = response;
     if (!trailer) return response;
     const whole = async function* () {
-      if (body) yield* body as AsyncIterable<Uint8Array>;
+      yield* body as AsyncIterable<Uint8Array>;
       plainMessage(trailer);
     };
     return { ...response, body: whole() };
@@ -275,7 +272,7 @@ function withStatus(handler: Handle): Handle {
     const response = await handler(request);
     if (response.status === 200 || !response.header?.get("content-type")?.startsWith("application/json"))
       return response;
-    const bytes = await readAllBytes(response.body as AsyncIterable<Uint8Array>, LONGEST_ERROR);
+    const bytes = await readAllBytes(response.body as AsyncIterable<Uint8Array>, Number.POSITIVE_INFINITY);
     const unread = errorFromJsonBytes(bytes, undefined, new ConnectError("the request cannot be read"));
     if (unread.details.length > 0) return { ...response, body: createAsyncIterable([bytes]) };
     const error = refusedUnread(asStatusError(unread), request);

@@ -3,7 +3,7 @@ import type { ModelInfo } from "../engine/port.js";
 import { createPeerAddress, type PeerAddress } from "../token/peer-address.js";
 import type { FieldRate } from "../voiceprint/field-rates.js";
 import { type AppParts, createApp, createNodeHandler } from "./app.js";
-import type { ServerConfig } from "./config.js";
+import { ownUrl, type ServerConfig } from "./config.js";
 import { Dispatcher } from "./dispatch.js";
 import { reasonOf } from "./file-fault.js";
 import { createTranscoder, type Transcoder } from "./http/transcoder.js";
@@ -84,12 +84,7 @@ export class Service {
 
   /** The address for callers. */
   get url(): string {
-    const { publicUrl, host, tls } = this.config;
-    if (publicUrl) return new URL(publicUrl).origin;
-    const port = this.#openPort?.port ?? this.config.port;
-    // A wildcard address cannot be called; use loopback.
-    const address = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-    return `${tls ? "https" : "http"}://${address.includes(":") ? `[${address}]` : address}:${port}`;
+    return ownUrl(this.config, this.#openPort?.port);
   }
 
   /** Opens the port. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ConfigError, configSchema, ENVIRONMENT, loadConfig } from "../../src/server/config.js";
+import { ConfigError, configSchema, ENVIRONMENT, loadConfig, ownUrl } from "../../src/server/config.js";
 import { startBox } from "../../src/server/start.js";
 
 let folder: string;
@@ -35,6 +35,10 @@ describe("precedence", () => {
     const { evaluation, limits, ...config } = loadConfig({ env: {} });
     expect(evaluation).toMatch(/\.json$/);
     expect(config).toMatchObject({
+      host: "127.0.0.1",
+      port: 8080,
+      scopeModels: {},
+      olderModels: [],
       auth: { required: true, ownIssuer: true, issuers: [] },
       cors: { origins: [] },
       trustProxy: [],
@@ -124,6 +128,34 @@ function shapeOf(schema: unknown): Record<string, unknown> | null {
   for (; at; at = at.def?.innerType as typeof at) if (at.shape) return at.shape;
   return null;
 }
+
+describe("the address of a box", () => {
+  const url = (settings: Record<string, unknown>, port?: number) =>
+    ownUrl(configSchema.parse({ port: 8080, ...settings }), port);
+  const tls = { cert: "c", key: "k" };
+
+  it.each([
+    [{}, "http://127.0.0.1:8080"],
+    [{ tls }, "https://127.0.0.1:8080"],
+    [{ host: "0.0.0.0" }, "http://127.0.0.1:8080"],
+    [{ host: "::" }, "http://127.0.0.1:8080"],
+    [{ host: "[::]" }, "http://127.0.0.1:8080"],
+    [{ host: "::1" }, "http://[::1]:8080"],
+    [{ host: "[FD00::1]" }, "http://[fd00::1]:8080"],
+    [{ host: "box.example" }, "http://box.example:8080"],
+    [{ port: 80 }, "http://127.0.0.1"],
+    [{ port: 443 }, "http://127.0.0.1:443"],
+    [{ port: 443, tls }, "https://127.0.0.1"],
+    [{ publicUrl: "https://voice.example/" }, "https://voice.example"],
+  ])("with %j is an origin: %s", (settings, expected) => {
+    expect(url(settings)).toBe(expected);
+    expect(new URL(expected).origin).toBe(expected);
+  });
+
+  it("has the port that was free, if any was asked for", () => {
+    expect(url({ port: 0 }, 41_234)).toBe("http://127.0.0.1:41234");
+  });
+});
 
 describe("an invalid setting is refused before anything is opened, with its name and source", () => {
   it.each([
@@ -304,8 +336,11 @@ describe("an invalid setting is refused before anything is opened, with its name
   });
 });
 
-it.each([null, undefined, {}, { port: 8080 }])("startBox(%j) says where a configuration comes from", async (given) => {
-  const started = startBox(given as never);
-  await expect(started).rejects.toThrow(ConfigError);
-  await expect(started).rejects.toThrow("startBox needs a complete configuration: startBox(loadConfig(");
-});
+it.each([null, undefined, {}, { port: 8080 }, { limits: {} }, { limits: {}, log: {} }])(
+  "startBox(%j) says where a configuration comes from",
+  async (given) => {
+    const started = startBox(given as never);
+    await expect(started).rejects.toThrow(ConfigError);
+    await expect(started).rejects.toThrow("startBox needs a complete configuration: startBox(loadConfig(");
+  },
+);

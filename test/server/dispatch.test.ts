@@ -33,6 +33,7 @@ import { StoreError } from "../../src/store/errors.js";
 
 const upload = METHODS.find(({ name }) => name === "AddMediaSegment")!;
 const verify = METHODS.find(({ name }) => name === "Verify")!;
+const enroll = METHODS.find(({ name }) => name === "Enroll")!;
 const train = METHODS.find(({ name }) => name === "Train")!;
 const limits: DispatchLimits = {
   callSeconds: 60,
@@ -157,6 +158,7 @@ it("the result of a live call counts as a decision; a checkpoint and an enrollme
   const events: NonNullable<MessageInitShape<typeof ListenResponseSchema>["event"]>[] = [
     { case: "checkpoint", value: { decision: Decision.UNCERTAIN } },
     { case: "result", value: { result: { case: "enroll", value: {} } } },
+    { case: "result", value: {} },
     { case: "result", value: { result: { case: "verify", value: { decision: Decision.AUTHENTIC } } } },
   ];
   const { dispatcher, metrics } = dispatcherOf({
@@ -372,10 +374,11 @@ describe("a call", () => {
   });
 
   it("is logged when it ends, with the bytes that it uploaded, if any", async () => {
-    const { dispatcher, logged } = dispatcherOf({ ...readAll, verify: async () => create(verify.output) });
+    const { dispatcher, metrics, logged } = dispatcherOf({ ...readAll, verify: async () => create(verify.output) });
     await dispatcher.clientStream(upload, stream(piece(500, "own"), piece(400)), call());
     await dispatcher.unary(verify, request("own"), call());
     await dispatcher.unary(verify, request("foreign"), call()).catch(() => {});
+    expect(await metrics.text()).toMatch(/^vivavoce_uploaded_bytes_total 900$/m);
     const about = logged().map(({ message, operation, status, bytes }) => [message, operation, status, bytes]);
     expect(about).toEqual([
       ["call", "AddMediaSegment", "OK", 900],
@@ -480,9 +483,26 @@ describe("a call", () => {
 
   it("adds the length of the audio that it heard to the metrics", async () => {
     const result = { audioDetails: { grossAudio: { seconds: 2n, nanos: 500_000_000 } } };
-    const { dispatcher, metrics } = dispatcherOf({ verify: async () => create(verify.output, { result } as never) });
+    const { dispatcher, metrics } = dispatcherOf({
+      verify: async () => create(verify.output, { result } as never),
+      enroll: async () => create(enroll.output, { result } as never),
+    });
     await dispatcher.unary(verify, request("own"), call());
-    expect(await metrics.text()).toContain('vivavoce_audio_seconds_total{operation="Verify"} 2.5');
+    // It repeats what ProcessAudio has measured.
+    await dispatcher.unary(enroll, async () => create(enroll.input), call());
+    const counted = (await metrics.text()).match(/^vivavoce_audio_seconds_total\{.*$/gm);
+    expect(counted).toEqual(['vivavoce_audio_seconds_total{operation="Verify"} 2.5']);
+  });
+
+  it("of a caller that disconnected while its message was read is cancelled, whatever the operation returns", async () => {
+    const { dispatcher, logged } = dispatcherOf({ train: async () => create(train.output) });
+    const gone = call();
+    const read = async () => {
+      gone.ended.abort(callerGone(new Error("the connection closed")));
+      return create(train.input);
+    };
+    await expect(dispatcher.unary(train, read, gone)).rejects.toMatchObject({ code: StatusCode.CANCELLED });
+    expect(logged()).toMatchObject([{ operation: "Train", status: "CANCELLED" }]);
   });
 
   it("is never started if its caller disconnects while it waits", async () => {

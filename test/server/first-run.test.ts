@@ -29,6 +29,17 @@ test("the start after a killed first start creates new secrets, because nobody s
   expect(await firstOwner(service, documents)).toBeNull();
 });
 
+test("a box that first ran without tokens gets its application when they are switched on", async () => {
+  const box = createBox();
+  const { service } = box;
+  const { documents } = service;
+  expect(await firstOwner(service, documents)).not.toBeNull();
+  await endFirstRun(documents);
+  const application = (await firstRun(service, documents))!;
+  expect(await tokenFor(box, { ...application })).toBe(true);
+  expect(await firstOwner(service, documents)).toBeNull();
+});
+
 test("a store that was used before gets no application and no owner", async () => {
   const { service } = createBox();
   await service.applications.create({ name: "Bank", environment: "production", geography: "eu", gkScopes: ["bank"] });

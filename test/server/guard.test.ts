@@ -1,7 +1,7 @@
 /** What a caller is told whose token is not accepted. */
 import { expect, it } from "vitest";
 import { StatusCode } from "../../src/contract/index.js";
-import { openGuard, tokenGuard } from "../../src/server/guard.js";
+import { closedGuard, openGuard, tokenGuard } from "../../src/server/guard.js";
 import { headersOf, type Refusal } from "../../src/server/refusal.js";
 import { OAuthError, type OAuthErrorCode, type Verifier } from "../../src/token/index.js";
 
@@ -27,6 +27,11 @@ it.each([500, 503])("a verifier that fails with %i is busy: the caller retries i
   const refused = await refusalOf("server_error", { status, headers: { "WWW-Authenticate": "Bearer" } });
   expect(refused.code).toBe(StatusCode.BUSY);
   expect(headersOf(refused)).toEqual({ "retry-after": "5" });
+});
+
+it("a box that is starting is busy for a second", async () => {
+  const refused = await closedGuard.admit("Bearer x", "127.0.0.1").catch((error: Refusal) => error as Refusal);
+  expect(refused).toMatchObject({ code: StatusCode.BUSY, status: { retryAfter: { seconds: 1n } } });
 });
 
 it("an unexpected failure is not taken for a refusal", async () => {

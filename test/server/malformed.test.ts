@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import http2 from "node:http2";
 import { fromBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
@@ -227,6 +228,34 @@ describe("a malformed message is refused with the contract's status in the detai
 
   it.each(["1H", "99999999H", "60M", "60S"])("a deadline of %s has not passed", async (timeout) => {
     expect((await overGrpc(framed(new Uint8Array(0)), { "grpc-timeout": timeout })).code).toBe("0");
+  });
+
+  it.each([
+    ["2147483647", 200],
+    ["2147483648", 400],
+    ["9999999999", 400],
+  ])("a deadline of %s ms over Connect: a timer cannot be longer than 2^31 - 1", async (timeout, status) => {
+    const headers = { "content-type": "application/json", "connect-timeout-ms": timeout };
+    expect((await fetch(url + PATH, { method: "POST", body: "{}", headers })).status).toBe(status);
+  });
+
+  it("gRPC is answered over HTTP/1.1 too, and needs POST", async () => {
+    const headers = { "content-type": "application/grpc" };
+    const answer = await fetch(url + PATH, { method: "POST", body: framed(new Uint8Array(0)), headers });
+    expect([answer.status, (await answer.arrayBuffer()).byteLength > 5]).toEqual([200, true]);
+    const stream = session.request({ ":method": "GET", ":path": PATH, ...headers });
+    stream.resume();
+    const [answered] = await once(stream, "response");
+    expect(answered[":status"]).toBe(405);
+    expect(rehearsal.logged.filter(({ level }) => level === "error")).toEqual([]);
+  });
+
+  it("repeats no more than 200 characters of a path that does not exist", async () => {
+    const path = `/vendor.nothing/${"x".repeat(300)}`;
+    const headers = { "content-type": "application/grpc-web+proto", "x-request-id": "lost" };
+    const refused = await fetch(url + path, { method: "POST", body: framed(new Uint8Array(0)), headers });
+    expect(refused.headers.get("grpc-message")).toBe(`there is no method ${path.slice(0, 200)}`);
+    expect(statusOf(refused.headers.get("grpc-status-details-bin")!, true).requestId).toBe("lost");
   });
 
   it("an unknown encoding gets UNIMPLEMENTED and the list of known ones", async () => {

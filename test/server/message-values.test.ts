@@ -127,6 +127,25 @@ it("values are counted whatever the texts between them have", () => {
   );
 });
 
+it("a binary message has at most 25,000 values, wherever they are", () => {
+  // An unknown number, and the number of another message inside an id.
+  const [number, inside] = [Buffer.from([0x78, 0x00]), Buffer.from([0x0a, 0x02, 0x78, 0x00])];
+  for (const [value, values] of [
+    [number, 1],
+    [inside, 2],
+  ] as const) {
+    const full = Buffer.alloc((25_000 / values) * value.length, value);
+    expect(() => boundBinary(schema, full)).not.toThrow();
+    expect(() => boundBinary(schema, Buffer.concat([full, number]))).toThrow(/more than 25000 values/);
+  }
+});
+
+it("a binary message that is cut off is left to the decoder", () => {
+  const whole = binary(3);
+  for (let bytes = 0; bytes <= whole.length; bytes++)
+    expect(() => boundBinary(schema, whole.subarray(0, bytes))).not.toThrow();
+});
+
 it("a text that never ends is left to the parser", () => {
   for (const open of ['"', '"x', `"${"x".repeat(100)}`, `"${"x".repeat(100)}\\`, `"${"x".repeat(100)}\\"`])
     expect(() => boundJson(Buffer.from(`[${open}`))).not.toThrow();

@@ -76,6 +76,7 @@ test.each([
   ],
   [failing("ENOTFOUND", { hostname: "db.example" }), "Error", "store: unknown host db.example"],
   [failing("EACCES", { path: "/var/lib/voices" }), "ConfigError", "store: /var/lib/voices: permission denied"],
+  [failing("EROFS", {}), "ConfigError", "store: memory: the file system is read-only"],
   [new StoreError("disk-full", "the disk is full"), "ConfigError", "store: the disk is full"],
   [new StoreError("locked", "in use"), "StoreError", "in use"],
   [failing("ECONNRESET", {}), "Error", "failed"],

@@ -12,16 +12,27 @@ const sources = readdirSync(PROTO, { recursive: true, encoding: "utf8" })
   .map((name) => readFileSync(join(PROTO, name), "utf8").replace(/\/\/.*$/gm, ""))
   .join("\n");
 
+interface Schema {
+  type?: string;
+  $ref?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  required?: string[];
+  enum?: string[];
+}
 interface Operation {
   operationId: string;
-  parameters?: { name: string; in: string }[];
-  requestBody?: { content: Record<string, { schema: { $ref?: string } }> };
+  summary: string;
+  description?: string;
+  parameters?: { name: string; in: string; required?: boolean; schema: Schema }[];
+  requestBody?: { required: boolean; content: Record<string, { schema: Schema }> };
   responses: Record<string, unknown>;
 }
-const api = openApi({ serverUrl: "http://127.0.0.1:8080", version: "1" }) as {
+const options = { serverUrl: "http://127.0.0.1:8080", version: "1" };
+const api = openApi(options) as {
   openapi: string;
   paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, { properties?: Record<string, unknown>; enum?: string[] }> };
+  components: { schemas: Record<string, Schema>; securitySchemes: { bearer: object } };
 };
 const operations = Object.entries(api.paths).flatMap(([path, verbs]) =>
   Object.entries(verbs).map(([verb, operation]) => ({ path, verb, ...operation })),
@@ -61,6 +72,70 @@ describe("the OpenAPI description agrees with the proto files", () => {
         name,
       ).toBe(true);
     }
+  });
+
+  it("has a type for every field, and for what is in a list", () => {
+    const isTyped = (schema: Schema): boolean =>
+      schema.type === "array" ? isTyped(schema.items!) : schema.type !== undefined || schema.$ref !== undefined;
+    const fields = Object.values(api.components.schemas).flatMap(({ properties = {} }) => Object.entries(properties));
+    expect(fields.length).toBeGreaterThan(200);
+    expect(fields.filter(([, schema]) => !isTyped(schema))).toEqual([]);
+    expect(api.components.schemas.ListOfUniqueId!.properties!.uniqueIds).toMatchObject({
+      type: "array",
+      items: { $ref: "#/components/schemas/UniqueId" },
+    });
+  });
+
+  it("requires the mandatory fields of each message; of the context, each operation says which it needs", () => {
+    let mandatory = 0;
+    for (const [, name, body] of sources.matchAll(/message (\w+) \{([\s\S]*?)\n\}/g)) {
+      const schema = Object.entries(api.components.schemas).find(([key]) => key.split(".").at(-1) === name)?.[1];
+      if (!schema) continue;
+      const required = [...body!.matchAll(/^\s+(?:repeated )?[\w.]+ (\w+) = \d+ \[\(vendor\.rpc\.mandatory\)/gm)].map(
+        ([, field]) => field!.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+      );
+      mandatory += required.length;
+      expect([name, schema.required]).toEqual([name, required.length > 0 && name !== "Context" ? required : undefined]);
+    }
+    expect(mandatory).toBeGreaterThan(30);
+  });
+
+  it("has each parameter once, those of the path as required texts, and a body where the binding has one", () => {
+    for (const { path, verb, operationId, parameters = [], requestBody } of operations) {
+      const inPath = [...path.matchAll(/\{(.+?)\}/g)].map(([, name]) => name);
+      const names = parameters.map(({ name }) => name);
+      expect(new Set(names).size, operationId).toBe(names.length);
+      const ofPath = parameters.filter((one) => one.in === "path");
+      expect(ofPath).toEqual(inPath.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })));
+      const hasBody = verb === "post" || /members$/.test(path);
+      expect([operationId, requestBody?.required]).toEqual([operationId, hasBody ? true : undefined]);
+      // Without a body, and with one of bytes, everything else is in the query.
+      expect([operationId, names.includes("context.gk_scope_id.value")]).toEqual([
+        operationId,
+        !hasBody || operationId === "AddMediaSegment",
+      ]);
+    }
+    expect(operations.filter(({ parameters }) => parameters?.length === 0)).toEqual([]);
+  });
+
+  it("has the first sentence of a comment as the summary, and the others as the description", () => {
+    const find = (id: string) => operations.find(({ operationId }) => operationId === id)!;
+    const { summary, description } = find("StopSession");
+    expect([summary, description]).toEqual([
+      "Stops a session.",
+      "Its audio is deleted, unless the box is configured to keep it longer.",
+    ]);
+    expect(find("StopEngagement")).not.toHaveProperty("description");
+  });
+
+  it("says where tokens come from, if the box issues them", () => {
+    expect(api.components.securitySchemes.bearer).toEqual({ type: "http", scheme: "bearer", bearerFormat: "JWT" });
+    const tokenUrl = "http://127.0.0.1:8080/oauth2/token";
+    const own = openApi({ ...options, tokenUrl }) as typeof api;
+    expect(own.components.securitySchemes.bearer).toMatchObject({
+      type: "oauth2",
+      flows: { clientCredentials: { tokenUrl } },
+    });
   });
 
   it("has no dangling reference", () => {

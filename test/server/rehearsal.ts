@@ -30,16 +30,19 @@ export function rehearse(
   const operations = Object.fromEntries(
     METHODS.map((method) => [
       method.localName,
-      async (request: never, options: CallOptions) => {
-        if (method.methodKind === "unary") seen.push({ operation: method.name, request });
-        const answer = answers[method.localName];
-        if (answer) return answer(request, options);
-        if (method.methodKind === "client_streaming") {
-          for await (const message of request as AsyncIterable<unknown>)
-            seen.push({ operation: method.name, request: message });
-        }
-        return create(method.output, { status: { statusCode: StatusCode.OK } } as never);
-      },
+      // A live call is answered by a stream, not by a promise of one.
+      method.methodKind === "bidi_streaming"
+        ? answers[method.localName]
+        : async (request: never, options: CallOptions) => {
+            if (method.methodKind === "unary") seen.push({ operation: method.name, request });
+            const answer = answers[method.localName];
+            if (answer) return answer(request, options);
+            if (method.methodKind === "client_streaming") {
+              for await (const message of request as AsyncIterable<unknown>)
+                seen.push({ operation: method.name, request: message });
+            }
+            return create(method.output, { status: { statusCode: StatusCode.OK } } as never);
+          },
     ]),
   ) as unknown as Operations & LiveOperations;
   const service = new Service(configSchema.parse({ port: 0, store: "memory", ...config }), {

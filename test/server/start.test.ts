@@ -6,7 +6,7 @@ import { WebSocket } from "ws";
 import { VoiceprintsProcessor } from "../../src/processor/voiceprints-processor.js";
 import { configSchema, type ServerConfigInput } from "../../src/server/config.js";
 import { jsonLog } from "../../src/server/log.js";
-import { type Box, startBox } from "../../src/server/start.js";
+import { type Box, type FirstStart, startBox } from "../../src/server/start.js";
 import { fixtureEngine } from "../processor/fixture-engine.js";
 
 const boxes: Box[] = [];
@@ -66,6 +66,74 @@ it("a box whose tokens come from elsewhere has no operator view and no token end
   const { box } = await started({ auth: { ownIssuer: false, issuers } });
   expect(box).toMatchObject({ firstApplication: null, firstOwner: null, operatorUrl: null });
   for (const path of ["/operator/v1/box", "/oauth2/token"]) expect((await fetch(box.url + path)).status).toBe(404);
+  expect(await securityOf(box)).toMatchObject({ type: "http", scheme: "bearer" });
+});
+
+async function securityOf({ url }: Box) {
+  const { servers, components } = (await (await fetch(`${url}/openapi.json`)).json()) as {
+    servers: { url: string }[];
+    components: { securitySchemes: { bearer: object } };
+  };
+  expect(servers).toEqual([{ url }]);
+  return components.securitySchemes.bearer;
+}
+
+it("a box with its own tokens describes where to get them, and its operator view is read-only but for profiles", async () => {
+  const { Request: request, Response: response } = globalThis;
+  const { box } = await started();
+  expect(await securityOf(box)).toMatchObject({
+    type: "oauth2",
+    flows: { clientCredentials: { tokenUrl: `${box.url}/oauth2/token` } },
+  });
+  expect(box.operatorUrl).toBe(`${box.url}/operator/`);
+  const asked = async (method: string, path: string) => {
+    const { status, headers } = await fetch(box.url + path, { method, redirect: "manual" });
+    return [status, headers.get("allow") ?? headers.get("location")];
+  };
+  expect(await asked("GET", "/operator")).toEqual([308, "/operator/"]);
+  expect(await asked("GET", "/operator/v1/box")).toEqual([401, null]);
+  for (const path of ["/operator", "/operator/v1/box", "/operator/v1/profiles/p"])
+    expect(await asked("POST", path)).toEqual([405, "GET"]);
+  expect(await asked("PUT", "/operator/v1/box")).toEqual([405, "GET"]);
+  for (const [method, path] of [
+    ["PUT", "/operator/v1/profiles/p/consent"],
+    ["DELETE", "/operator/v1/profiles/p"],
+  ] as const)
+    expect(await asked(method, path)).toEqual([401, null]);
+  // A program that starts a box keeps its own globals.
+  expect(globalThis.Request).toBe(request);
+  expect(globalThis.Response).toBe(response);
+});
+
+it.each([
+  ["its own tokens", {}, [{ firstApplication: { scope: "default" }, firstOwner: { name: "owner" } }]],
+  ["tokens off", { required: false }, [{ firstApplication: null, firstOwner: { name: "owner" } }]],
+  [
+    "tokens of another issuer",
+    { ownIssuer: false, issuers: [{ issuer: "https://login.example", jwks: "/keys", audience: "box" }] },
+    [],
+  ],
+])("the secrets of a first start with %s are handed over once, if there are any", async (_, auth, expected) => {
+  const kept: FirstStart[] = [];
+  const engine = fixtureEngine();
+  const keepSecrets = async (first: FirstStart) => void kept.push(first);
+  const config = configSchema.parse({ port: 0, store: "memory", auth });
+  const box = await startBox(config, { engine, log: jsonLog("silent"), keepSecrets });
+  boxes.push(box);
+  expect(kept).toMatchObject(expected);
+});
+
+it("a stop closes what the box has opened, each once", async () => {
+  const closed = vi.spyOn(VoiceprintsProcessor.prototype, "close");
+  try {
+    const { box, about } = await started();
+    expect(await box.stop()).toBe(true);
+    boxes.pop();
+    expect(about("stopping")).toHaveLength(1);
+    expect(closed).toHaveBeenCalledOnce();
+  } finally {
+    closed.mockRestore();
+  }
 });
 
 it("a box that cannot start leaves no port open", async () => {
@@ -170,6 +238,10 @@ describe("telephone lines", () => {
       },
     });
     expect(await announce("desk", "[]")).toMatchObject({ status: { statusCode: "BAD_REQUEST" } });
+    expect(await announce("desk", '{"from":"+49"}'.padEnd(65_536))).toHaveProperty("uuid");
+    expect(await announce("desk", '{"from":"+49"}'.padEnd(65_537))).toMatchObject({
+      status: { statusCode: "TOO_LARGE" },
+    });
     expect(await announce("nobody", "{}")).toMatchObject({ status: { statusCode: "NOT_FOUND" } });
     expect(await announce("web", "{}")).toMatchObject({ status: { statusCode: "NOT_FOUND" } });
     expect(logged.filter(({ level }) => level === "error")).toEqual([]);

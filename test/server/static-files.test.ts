@@ -53,6 +53,22 @@ test("text is compressed for whoever accepts that, a model never", async () => {
   expect([head.headers.get("content-length"), await head.text()]).toEqual([zipped.headers.get("content-length"), ""]);
 });
 
+test("a file is read once; what replaces it is served after the next start", async () => {
+  const [path, empty] = [join(folder, "once.html"), join(folder, "empty.css")];
+  writeFileSync(path, "first");
+  writeFileSync(empty, "");
+  const page = serveFolder(folder);
+  const get = (name: string) => page(new Request(`http://box/${name}`))!;
+  const first = get("once.html");
+  writeFileSync(path, "second");
+  const again = get("once.html");
+  expect([await first.text(), await again.text()]).toEqual(["first", "first"]);
+  expect(again.headers.get("etag")).toBe(first.headers.get("etag"));
+  expect(await serveFolder(folder)(new Request("http://box/once.html"))!.text()).toBe("second");
+  const nothing = get("empty.css");
+  expect([nothing.headers.get("content-length"), await nothing.text()]).toEqual(["0", ""]);
+});
+
 describe("a page with a model of its own", () => {
   const own = join(folder, "own");
   const html = (name: string) => `<html><head><meta name="vivavoce-model" content="${name}" /></head></html>`;

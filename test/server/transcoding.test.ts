@@ -321,6 +321,33 @@ describe("JSON in", () => {
     expect(await response.json()).toMatchObject({ status: { statusCode: "BAD_REQUEST", message } });
   });
 
+  it("takes a body without content encoding that says so, and repeats only the beginning of a long header", async () => {
+    const { service } = rehearse();
+    const send = (headers: Record<string, string>) => service.app.request("/v1/sessions/start", post("{}", headers));
+    expect((await send({ "content-encoding": "identity" })).status).toBe(200);
+    expect((await send({ "content-type": "application/vnd.bank+json; charset=utf-8" })).status).toBe(200);
+    const messageOf = async (headers: Record<string, string>) =>
+      ((await (await send(headers)).json()) as { status: { message: string } }).status.message;
+    const long = "x".repeat(200);
+    expect(await messageOf({ "content-type": long })).toBe(
+      `the content type must be application/json, got ${long.slice(0, 80)}`,
+    );
+    expect(await messageOf({ "content-encoding": long })).toBe(
+      `the body must be sent without content encoding, got ${long.slice(0, 40)}`,
+    );
+  });
+
+  it("repeats only the beginning of a long value", async () => {
+    const { service } = rehearse();
+    const messageOf = async (body: object) => {
+      const response = await service.app.request("/v1/sessions/start", post({ context: CONTEXT, ...body }));
+      return ((await response.json()) as { status: { message: string } }).status.message;
+    };
+    const long = "x".repeat(200);
+    for (const body of [{ session_type: long }, { context: long }])
+      expect((await messageOf(body)).split("got ")[1]).toBe(`"${long.slice(0, 99)}`);
+  });
+
   it.each(["application/json", "multipart/form-data; boundary=x"])("refuses a recording sent as %s", async (type) => {
     const sent = { method: "POST", body: "RIFF", headers: { "content-type": type } };
     const response = await rehearse().service.app.request("/v1/audios", sent);
@@ -538,6 +565,7 @@ describe("everything else", () => {
 
   it("says that a path is for WebSockets, with 426, in HTTP/1.1 and HTTP/2", async () => {
     const { service } = rehearse();
+    expect((await service.app.request("/v1/live")).headers.get("upgrade")).toBe("websocket");
     await service.listen();
     const message = "/v1/live is for WebSockets only; connect to it with a WebSocket over HTTP/1.1";
     try {

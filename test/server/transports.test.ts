@@ -17,12 +17,14 @@ import { afterEach, describe, expect, it } from "vitest";
 import {
   type AddMediaSegmentRequest,
   AddMediaSegmentResponseSchema,
+  ListenResponseSchema,
   StatusCode,
   StatusError,
   StatusSchema,
   VerifyResponseSchema,
   VoiceprintsProcessor,
 } from "../../src/contract/index.js";
+import type { Guard } from "../../src/server/guard.js";
 import { rehearse } from "./rehearsal.js";
 
 const run = promisify(execFile);
@@ -275,6 +277,146 @@ describe("misbehaving callers", () => {
     controller.abort();
     await broken;
     await aborted.promise;
+  });
+
+  describe("a caller that disconnects leaves nothing behind, and no error in the log", () => {
+    const VERIFY = "/vendor.biosec.v1.VoiceprintsProcessor/Verify";
+    const overHttp1 = (path: string, type: string) => (url: string) => {
+      const request = http.request(url + path, { method: "POST", headers: { "content-type": type } });
+      request.on("error", () => {});
+      request.end(type.endsWith("json") ? "{}" : "");
+      return () => request.destroy();
+    };
+    const overHttp2 =
+      (path: string, type: string, isReset = false) =>
+      (url: string) => {
+        const session = http2.connect(url);
+        session.on("error", () => {});
+        const stream = session.request({ ":method": "POST", ":path": path, "content-type": type });
+        stream.on("error", () => {});
+        stream.end(type.endsWith("json") ? "{}" : Buffer.alloc(5));
+        return () => (isReset ? stream.close(http2.constants.NGHTTP2_CANCEL) : session.destroy());
+      };
+    const ways: [string, (url: string) => () => void][] = [
+      ["HTTP/1.1", overHttp1("/v1/voiceprints/p/verification", "application/json")],
+      ["HTTP/2", overHttp2("/v1/voiceprints/p/verification", "application/json")],
+      ["HTTP/2, only this call", overHttp2("/v1/voiceprints/p/verification", "application/json", true)],
+      ["gRPC", overHttp2(VERIFY, "application/grpc")],
+      ["gRPC, only this call", overHttp2(VERIFY, "application/grpc", true)],
+      ["Connect over HTTP/1.1", overHttp1(VERIFY, "application/json")],
+      ["Connect over HTTP/2", overHttp2(VERIFY, "application/json")],
+    ];
+
+    it.each(ways)("while its token is verified, over %s", async (_, connect) => {
+      const [asked, admitted] = [withResolvers(), withResolvers()];
+      const guard: Guard = {
+        async admit() {
+          asked.resolve(undefined);
+          await admitted.promise;
+          return { id: "a", mayTouch: () => true };
+        },
+      };
+      const { url, service, logged } = await listening({}, { limits: { stopSeconds: 10 } }, guard);
+      const leave = connect(url);
+      await asked.promise;
+      leave();
+      // The server has seen it by the time that it has answered another.
+      await (await fetch(`${url}/healthz`)).text();
+      admitted.resolve(undefined);
+      await expect.poll(() => service.dispatcher.running, { timeout: 30_000 }).toBe(0);
+      expect(await service.stop()).toBe(true);
+      expect(logged.filter(({ level }) => level === "error")).toEqual([]);
+    });
+
+    it.each(ways)("while its call is worked on, over %s", async (_, connect) => {
+      const [reached, done] = [withResolvers(), withResolvers()];
+      const { url, service, logged } = await listening({
+        verify: async () => {
+          reached.resolve(undefined);
+          await done.promise;
+          return create(VerifyResponseSchema, {});
+        },
+      });
+      const leave = connect(url);
+      await reached.promise;
+      leave();
+      const statuses = () => logged.filter(({ message }) => message === "call").map(({ status }) => status);
+      await expect.poll(statuses, { timeout: 30_000 }).toEqual(["CANCELLED"]);
+      done.resolve(undefined);
+      expect(await service.stop()).toBe(true);
+      expect(logged.filter(({ level }) => level === "error")).toEqual([]);
+    });
+  });
+
+  it("tells a gRPC caller without a message so, also if its token takes a while to verify", async () => {
+    const guard: Guard = {
+      admit: () => new Promise((resolve) => setTimeout(() => resolve({ id: "a", mayTouch: () => true }), 50)),
+    };
+    const { url } = await listening({}, {}, guard);
+    const session = http2.connect(url);
+    const path = "/vendor.biosec.v1.VoiceprintsProcessor/Verify";
+    const headers = { ":method": "POST", ":path": path, "content-type": "application/grpc" };
+    const stream = session.request(headers, { endStream: true });
+    stream.resume();
+    const [trailers] = await once(stream, "trailers");
+    expect(trailers).toMatchObject({ "grpc-status": "3", "grpc-message": "expected one message, got none" });
+    session.destroy();
+  });
+
+  it("refuses what is declared to be too large before it is sent", async () => {
+    const { url } = await listening({}, { limits: { messageBytes: 1000, mediaBytes: 1000 } });
+    for (const [path, type] of [
+      ["/v1/sessions/start", "application/json"],
+      ["/v1/audios", "audio/wav"],
+    ] as const) {
+      const headers = { "content-type": type, "content-length": 1001 };
+      const call = http.request(url + path, { method: "POST", headers });
+      call.on("error", () => {});
+      call.flushHeaders();
+      const [response] = (await once(call, "response")) as [http.IncomingMessage];
+      expect([path, response.statusCode]).toEqual([path, 413]);
+      response.resume();
+      call.destroy();
+    }
+  });
+
+  it("takes an upload and a live call that last longer than other messages may", async () => {
+    const { url } = await listening(
+      {
+        listen: async function* (requests: AsyncIterable<unknown>) {
+          for await (const _ of requests);
+          yield create(ListenResponseSchema, { party: "caller" });
+        } as never,
+      },
+      { limits: { readSeconds: 0.2 } },
+    );
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 700));
+    const body = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        controller.enqueue(new Uint8Array(10));
+        await pause();
+        controller.enqueue(new Uint8Array(10));
+        controller.close();
+      },
+    });
+    const upload = { method: "POST", body, duplex: "half", headers: { "content-type": "audio/wav" } } as RequestInit;
+    const session = http2.connect(url);
+    const overGrpc = async (path: string) => {
+      const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });
+      stream.resume();
+      const ended = once(stream, "trailers");
+      stream.write(Buffer.alloc(5));
+      await pause();
+      stream.end(Buffer.alloc(5));
+      return (await ended)[0]["grpc-status"];
+    };
+    const [overHttp, media, live] = await Promise.all([
+      fetch(`${url}/v1/audios?context.gk_scope_id.value=s`, upload).then(({ status }) => status),
+      overGrpc("/vendor.biosec.v1.MediaProcessor/AddMediaSegment"),
+      overGrpc("/vendor.biosec.v1.LiveProcessor/Listen"),
+    ]);
+    expect([overHttp, media, live]).toEqual([200, "0", "0"]);
+    session.destroy();
   });
 
   it("discards an upload that is aborted", async () => {

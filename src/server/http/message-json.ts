@@ -120,8 +120,7 @@ function enumFault(field: DescField, value: JsonValue): string | null {
 
 /** Shortens `cannot decode field vendor.biosec.v1.Context.gk_scope_id from JSON: …` to the part that helps a caller. */
 function readable(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  return message.replace(/^cannot decode (?:message|field) [\w.]+ from JSON:? ?/, "");
+  return (error as Error).message.replace(/^cannot decode (?:message|field) [\w.]+ from JSON:? ?/, "");
 }
 
 /** Finds a field by the contract's name or its JSON name. */

@@ -10,16 +10,14 @@ export function answerOn(
   address: string,
   transcode: Transcoder,
 ): Promise<void> | null {
-  const target = request.url ?? "";
-  // A complete URL as the target is for proxies; the app parses it.
-  if (!target.startsWith("/")) return null;
-  return transcode(requestOn(request, response, address, target))?.then((answer) => write(response, answer)) ?? null;
+  return transcode(requestOn(request, response, address))?.then((answer) => write(response, answer)) ?? null;
 }
 
-function requestOn(request: NodeRequest, response: NodeResponse, address: string, target: string): HttpRequest {
+function requestOn(request: NodeRequest, response: NodeResponse, address: string): HttpRequest {
   return {
-    verb: request.method ?? "",
-    target,
+    verb: request.method!,
+    // A complete URL, which is for proxies, is no path of the contract; the app parses it.
+    target: request.url!,
     address,
     ended: () => endedWith(response),
     header: (name) => headerOf(request, name),
@@ -29,11 +27,11 @@ function requestOn(request: NodeRequest, response: NodeResponse, address: string
   };
 }
 
-/** Aborted when the caller goes away. */
+/** Aborted when the caller goes away. Of a stream of HTTP/2 that the caller closed, Node says that everything was written. */
 function endedWith(response: NodeResponse): AbortController {
   const ended = new AbortController();
   response.once("close", () => {
-    if (!response.writableFinished) ended.abort(callerGone(new Error("the connection closed")));
+    if (!response.writableEnded) ended.abort(callerGone(new Error("the connection closed")));
   });
   return ended;
 }
@@ -54,7 +52,6 @@ function bytesOf(request: NodeRequest, limit: number): Promise<Uint8Array> {
       bytes += chunk.length;
       if (bytes <= limit) return;
       request.off("data", keep);
-      request.pause();
       reject(tooLarge("the body", limit));
     };
     request.on("data", keep);
@@ -64,7 +61,7 @@ function bytesOf(request: NodeRequest, limit: number): Promise<Uint8Array> {
     request.once("end", () => {
       // Every request is closed in the end: creating an error for each would cost more than reading it.
       request.off("close", closed);
-      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+      resolve(Buffer.concat(chunks));
     });
   });
 }

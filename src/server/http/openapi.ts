@@ -32,7 +32,7 @@ export function openApi(options: {
     security: [{ bearer: [] }],
     paths,
     components: {
-      schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
+      schemas,
       securitySchemes: {
         bearer: options.tokenUrl
           ? {
@@ -92,14 +92,13 @@ function requestBody({ method, body }: HttpBinding, schemas: Record<string, Sche
   return { required: true, content: { "audio/wav": bytes, "application/octet-stream": bytes } };
 }
 
-/** The scalar fields of a message by their dotted names. Lists of messages are left out: they need a body. */
+/** The scalar fields of a message by their dotted names. Requests with lists have a body. */
 function queryParameters(message: DescMessage, prefix: string, schemas: Record<string, Schema>): Schema[] {
   return message.fields.flatMap((field): Schema[] => {
     const name = prefix + field.name;
     if (field.fieldKind === "message" && !WELL_KNOWN[field.message.typeName]) {
       return queryParameters(field.message, `${name}.`, schemas);
     }
-    if (field.fieldKind === "map" || (field.fieldKind === "list" && field.listKind === "message")) return [];
     return [described({ name, in: "query", schema: fieldSchema(field, schemas) }, fieldWords(field))];
   });
 }
@@ -125,25 +124,12 @@ const SCALARS: Partial<Record<ScalarType, Schema>> = {
   [ScalarType.BYTES]: { type: "string", contentEncoding: "base64" },
 };
 
+/** The contract has no maps, and only lists of messages. */
 function fieldSchema(field: DescField, schemas: Record<string, Schema>): Schema {
-  if (field.fieldKind === "list") {
-    const items = field.message
-      ? messageSchema(field.message, schemas)
-      : field.enum
-        ? enumReference(field.enum, schemas)
-        : scalar(field.scalar!);
-    return { type: "array", items };
-  }
-  if (field.fieldKind === "map") throw new TypeError(`${field.name}: maps are not in the contract`);
+  if (field.fieldKind === "list") return { type: "array", items: messageSchema(field.message!, schemas) };
   if (field.message) return messageSchema(field.message, schemas);
   if (field.enum) return enumReference(field.enum, schemas);
-  return scalar(field.scalar!);
-}
-
-function scalar(type: ScalarType): Schema {
-  const schema = SCALARS[type];
-  if (!schema) throw new TypeError(`no JSON schema for ${ScalarType[type]}`);
-  return schema;
+  return SCALARS[field.scalar!]!;
 }
 
 const messageSchema = (message: DescMessage, schemas: Record<string, Schema>): Schema =>

@@ -111,9 +111,8 @@ function inChunks(bytes: Buffer): ReadableStream<Uint8Array> {
   return new ReadableStream(
     {
       pull(controller) {
-        const chunk = bytes.subarray(at, at + CHUNK_BYTES);
+        controller.enqueue(bytes.subarray(at, at + CHUNK_BYTES));
         at += CHUNK_BYTES;
-        if (chunk.length > 0) controller.enqueue(chunk);
         if (at >= bytes.length) controller.close();
       },
     },

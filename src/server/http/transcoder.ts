@@ -1,4 +1,4 @@
-import { create, type JsonObject, type JsonValue, type Message, toJson } from "@bufbuild/protobuf";
+import { create, type DescField, type JsonObject, type JsonValue, type Message, toJson } from "@bufbuild/protobuf";
 import { v7 as uuidv7 } from "uuid";
 import { StatusCode, type StatusError, StatusSchema } from "../../contract/index.js";
 import { METHODS } from "../../contract/operations.js";
@@ -140,9 +140,8 @@ async function* mediaMessages(
 ): AsyncGenerator<Message> {
   const { binding } = found;
   const { input } = binding.method;
-  if (binding.body === null || binding.body === "*")
-    throw new TypeError(`${binding.method.name}: the HTTP binding of a stream must name a body of bytes`);
-  const { field } = binding.body;
+  // The contract's only stream names its field of bytes.
+  const { field } = binding.body as { readonly field: DescField };
   refuseEncodedBody(request);
   if (/^(application\/json|multipart\/)/i.test(request.header("content-type") ?? "")) {
     throw badRequest("the body must be the bytes of the recording, sent as audio/wav or application/octet-stream");
@@ -209,7 +208,7 @@ async function jsonBody(request: HttpRequest, limit: number): Promise<JsonObject
   try {
     json = JSON.parse(text) as JsonValue;
   } catch (error) {
-    throw badRequest(`the body is not JSON: ${error instanceof Error ? error.message : ""}`);
+    throw badRequest(`the body is not JSON: ${(error as Error).message}`);
   }
   if (!isObject(json)) throw badRequest("expected a JSON object");
   return json;

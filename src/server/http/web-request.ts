@@ -35,17 +35,13 @@ export const responseOf = ({ status, headers, body }: HttpAnswer): Response => n
 async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array> {
   if (!body) return;
   const reader = body.getReader();
-  let ended = false;
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) {
-        ended = true;
-        return;
-      }
+      if (done) return;
       yield value;
     }
   } finally {
-    if (!ended) reader.cancel().catch(() => {});
+    reader.cancel().catch(() => {});
   }
 }
