@@ -419,7 +419,33 @@ describe("misbehaving callers", () => {
     session.destroy();
   });
 
-  it("discards an upload that is aborted", async () => {
+  const UPLOAD = "/vendor.biosec.v1.MediaProcessor/AddMediaSegment";
+  const overHttp1 = (url: string) => {
+    const socket = net.connect(Number(new URL(url).port), "127.0.0.1");
+    socket.write(
+      "POST /v1/audios?context.gk_scope_id.value=scope HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n",
+    );
+    socket.write(Buffer.alloc(20_000));
+    return () => socket.destroy();
+  };
+  const overHttp2 = (path: string, type: string, isReset: boolean) => (url: string) => {
+    const session = http2.connect(url);
+    session.on("error", () => {});
+    const stream = session.request({ ":method": "POST", ":path": path, "content-type": type });
+    stream.on("error", () => {});
+    const message = Buffer.from([0, 0, 0, 0, 7, (5 << 3) | 2, 5, 1, 2, 3, 4, 5]);
+    stream.write(type === "audio/wav" ? Buffer.alloc(20_000) : message);
+    return () => (isReset ? stream : session).destroy();
+  };
+
+  it.each([
+    ["HTTP/1.1", overHttp1],
+    ["HTTP/2", overHttp2("/v1/audios", "audio/wav", false)],
+    ["HTTP/2, only this call", overHttp2("/v1/audios", "audio/wav", true)],
+    ["gRPC", overHttp2(UPLOAD, "application/grpc", false)],
+    ["gRPC, only this call", overHttp2(UPLOAD, "application/grpc", true)],
+    ["Connect, only this call", overHttp2(UPLOAD, "application/connect+proto", true)],
+  ])("discards an upload that is aborted, over %s", async (_, send) => {
     const outcome = withResolvers();
     const heard = withResolvers();
     const { url } = await listening({
@@ -434,13 +460,9 @@ describe("misbehaving callers", () => {
         return create(AddMediaSegmentResponseSchema, {});
       },
     });
-    const socket = net.connect(Number(new URL(url).port), "127.0.0.1");
-    socket.write(
-      "POST /v1/audios?context.gk_scope_id.value=scope HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n",
-    );
-    socket.write(Buffer.alloc(20_000));
+    const leave = send(url);
     await heard.promise;
-    socket.destroy();
+    leave();
     expect(await outcome.promise).toBeInstanceOf(StatusError);
   });
 
