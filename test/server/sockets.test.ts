@@ -123,6 +123,14 @@ it("a route speaks its own subprotocol; one without takes the first that is offe
 it("pages of this box and of listed origins may connect, others may not, nor anybody elsewhere", async () => {
   for (const origin of [own, listed]) expect(await connect("/any", [], { origin })).toBeInstanceOf(WebSocket);
   expect(await connect("/any", [], { origin: "https://elsewhere.example" })).toBe(403);
+  const here = new URL(url).host;
+  for (const host of [here, "localhost:8080", "[::1]"])
+    expect(await connect("/any", [], { host, origin: `http://${host}` })).toBeInstanceOf(WebSocket);
+  for (const [host, origin] of [
+    [here, "http://localhost:8080"],
+    ["elsewhere.example", "http://elsewhere.example"],
+  ] as const)
+    expect(await connect("/any", [], { host, origin })).toBe(403);
   expect(await connect("/none")).toBe(404);
 });
 

@@ -1,6 +1,7 @@
 import type { NodeHandler, NodeRequest } from "../listen.js";
 
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
+/** A host, with or without a port, that is this machine. */
+export const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 
 /**
  * If tokens are off, every program on this machine may call, and so could every web page open in its browser. A browser

@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { StatusCode } from "../../contract/index.js";
 import { asStatusError, logInternal } from "../dispatch.js";
+import { LOOPBACK } from "../http/local-callers.js";
 import { errorAnswer, requestIdOf } from "../http/transcoder.js";
 import { headerOf, type UpgradeHandler } from "../listen.js";
 import type { Log } from "../log.js";
@@ -79,9 +80,9 @@ export class Sockets {
     const path = pathOf(request);
     const route = this.#routes.get(path);
     if (!route) throw new Refusal(StatusCode.NOT_FOUND, `there is no WebSocket at ${path}`);
-    const { origin } = request.headers;
+    const { origin, host = "" } = request.headers;
     // A page of another origin must not reach a box without tokens through the browser of somebody who can.
-    if (origin !== undefined && origin !== this.parts.publicUrl() && !this.parts.origins.includes(origin))
+    if (origin !== undefined && !this.#isOwn(origin, host) && !this.parts.origins.includes(origin))
       throw new Refusal(
         StatusCode.PERMISSION_DENIED,
         `pages from ${origin} may not connect; add the origin to cors.origins to allow it`,
@@ -94,6 +95,11 @@ export class Sockets {
       this.#watch(webSocket, received);
       use(webSocket);
     });
+  }
+
+  /** Also if the page was loaded as `localhost`. Not by a name that was pointed to this machine. */
+  #isOwn(origin: string, host: string): boolean {
+    return origin === this.parts.publicUrl() || (LOOPBACK.test(host) && origin.endsWith(`://${host}`));
   }
 
   #watch(socket: WebSocket, received: () => number): void {
