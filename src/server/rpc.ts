@@ -116,7 +116,7 @@ const unknownMethod: Handle = async ({ url, header }) => {
  */
 function grpcHandlers(parts: RpcParts, options: ConnectRouterOptions): Map<string, Handle> {
   const { dispatcher, health } = parts;
-  const router = createConnectRouter({ ...options, connect: false });
+  const router = createConnectRouter(options);
   for (const method of METHODS) {
     if (method.methodKind !== "unary") {
       router.rpc(method, streaming(dispatcher, method) as never);
@@ -139,7 +139,7 @@ function grpcHandlers(parts: RpcParts, options: ConnectRouterOptions): Map<strin
 function connectHandlers(parts: RpcParts, options: ConnectRouterOptions): Map<string, Handle> {
   const { dispatcher } = parts;
   // Responses are not compressed: they are small, and errors must be read again below.
-  const router = createConnectRouter({ ...options, grpc: false, grpcWeb: false, compressMinBytes: 0xffffffff });
+  const router = createConnectRouter({ ...options, compressMinBytes: 0xffffffff });
   for (const method of METHODS) {
     const unary = (request: Message, context: HandlerContext) =>
       answer(context, (call) => dispatcher.unary(method, async () => request, call));

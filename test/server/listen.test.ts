@@ -267,6 +267,12 @@ test.each(["cleartext", "TLS"])(
     await once(unread, "response");
     await expect.poll(() => closed.length).toBe(2);
     await Promise.all(closed);
+    // Nor is one of HTTP/2 kept that asks for nothing more.
+    const other = http2.connect(`${ca ? "https" : "http"}://127.0.0.1:${port.port}`, { ca });
+    other.on("error", () => {});
+    const gone = closing(other);
+    expect(await textOf(other.request({ ":path": "/late" }))).toBe("answered");
+    await gone;
     socket.destroy();
     session.destroy();
     await port.close();

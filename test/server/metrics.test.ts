@@ -65,6 +65,7 @@ it("the model, the queue and the operations of the last hour are shown", async (
   metrics.call("Verify", "http", "OK", 1);
   metrics.call("Train", "http", "OK", 1);
   metrics.audio("Verify", 2, 1);
+  expect([metrics.load.spanMs, metrics.load.most]).toEqual([10_000, 360]);
   expect(metrics.load.since(0)).toMatchObject([{ calls: 1, latency: {}, realTimeFactor: {} }]);
 });
 
