@@ -69,3 +69,13 @@ describe("windows", () => {
     );
   });
 });
+
+describe("a stop at an amount of speech", () => {
+  // Two of them are just above a whole number of frames, as products and sums of seconds often are.
+  it.each([0.69, 0.69 + 2 ** -53, 1.38, 1.38 + 2 ** -52])("of %d s has that much", (seconds) => {
+    const format: StreamFormat = { rateHz, maxSpeechSeconds: 0 };
+    const { rest, netSpeechSeconds } = listener().advance(null, format, samples, seconds);
+    expect(rest).not.toBeNull();
+    expect(netSpeechSeconds).toBeGreaterThanOrEqual(seconds);
+  });
+});
