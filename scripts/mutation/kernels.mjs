@@ -44,7 +44,7 @@ export function openKernelJudge({ also }) {
     judge({ path, code, start, end, text }) {
       const part = TESTS[relative(root, path).split("/")[1]];
       const tests = also.length > 0 ? also : part ? [`test/${part}`] : ["test/dsp", "test/nn", "test/score"];
-      const limitMs = HANGS.times * msOf(tests) + HANGS.moreMs;
+      const limitMs = Math.ceil(HANGS.times * msOf(tests) + HANGS.moreMs);
       const broken = join(copy, relative(root, path));
       writeFileSync(broken, code.slice(0, start) + text + code.slice(end));
       const { status } = run(tests, limitMs);
