@@ -1,5 +1,5 @@
 /** Keys in a folder while the process may open no more files. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import type * as Files from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -63,3 +63,28 @@ test("the file of keys can be written after it was replaced and nothing else cou
     rmSync(folder, { recursive: true });
   }
 });
+
+test("a file of keys that cannot be used yet does not stay open", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "vivavoce-keys-"));
+  const shelf = await openFolderShelf(folder, nodeAead);
+  try {
+    mayOpen = (path) => path.endsWith(".keys");
+    await expect(shelf.find("scope", ["0".repeat(32)])).rejects.toMatchObject({ code: "EMFILE" });
+    expect(openFiles().filter((path) => path.startsWith(folder) && path.endsWith(".keys"))).toEqual([]);
+  } finally {
+    mayOpen = () => true;
+    await shelf.close();
+    rmSync(folder, { recursive: true });
+  }
+});
+
+function openFiles(): string[] {
+  return readdirSync("/proc/self/fd").flatMap((descriptor) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${descriptor}`)];
+    } catch {
+      // The descriptor of this listing itself.
+      return [];
+    }
+  });
+}

@@ -16,7 +16,7 @@ import { type FileHandle, open as openFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import fc from "fast-check";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, type MockInstance, test, vi } from "vitest";
 import { openStore, parseMasterKey } from "../../src/store/open.js";
 import { type Aead, webAead } from "../../src/store/seal/aead.js";
 import { nodeAead } from "../../src/store/seal/aead-node.js";
@@ -435,6 +435,47 @@ describe("the slots of a key folder", () => {
     expect(stateOf(folder, profile.id)).toBe("destroyed");
     expect(stateOf(folder, session.id)).toBe("missing");
     await ring.close();
+  });
+
+  test.each([
+    ["fails", (write: MockInstance<FileHandle["write"]>) => write.mockRejectedValueOnce(new Error("not written"))],
+    [
+      "is cut short",
+      (write: MockInstance<FileHandle["write"]>) =>
+        write.mockResolvedValueOnce({ bytesWritten: 100, buffer: new Uint8Array() } as never),
+    ],
+  ])("hold a scope's secret before it is used, also if its first write %s", async (_, fail) => {
+    const folder = join(root, newId("keys"));
+    const ring = new KeyRing(await open(folder), nodeAead);
+    const probe = await openFile(join(folder, "ring.json"));
+    const write = vi.spyOn(Object.getPrototypeOf(probe) as FileHandle, "write");
+    await probe.close();
+    fail(write);
+    try {
+      await expect(ring.secret("scope")).rejects.toThrow("not written");
+    } finally {
+      write.mockRestore();
+    }
+    const secret = await ring.secret("scope");
+    await ring.close();
+    const again = new KeyRing(await open(folder), nodeAead);
+    again.expectSecret("scope");
+    expect(await again.secret("scope")).toEqual(secret);
+    await again.close();
+  });
+
+  test("are not changed by a rotation after the ring is closed", async () => {
+    const folder = join(root, newId("keys"));
+    const ring = new KeyRing(await open(folder), nodeAead);
+    for (const scope of ["a", "b", "c"]) await ring.create(scope, "profile");
+    const contents = () => readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), "hex")]);
+    const rotated = ring.rotateAll();
+    const settled = rotated.catch(() => {});
+    await ring.close();
+    const closed = contents();
+    await settled;
+    expect(contents()).toEqual(closed);
+    await expect(rotated).rejects.toMatchObject({ code: "closed" });
   });
 
   test("know after a restart whether a key was a profile's or a session's", async () => {

@@ -7,7 +7,7 @@
  * `KeyRing` is the cryptography; a `KeyShelf` stores the wrapped keys (a folder, another PostgreSQL, a browser database, memory).
  */
 import { untilUncontended } from "../contention.js";
-import { SealError } from "../errors.js";
+import { SealError, StoreError } from "../errors.js";
 import { type Aead, type AeadKey, KEY_BYTES, randomBytes } from "./aead.js";
 
 const encoder = new TextEncoder();
@@ -202,7 +202,12 @@ export class KeyRing {
     return scopes.filter((scopeId) => scopeId !== SECRETS).length;
   }
 
+  /** Waits for the current rotation; later ones are refused. Another process may use the shelf afterwards. */
   async close(): Promise<void> {
+    const last = this.#rotating;
+    this.#rotating = Promise.reject(new StoreError("closed", "the store is closed"));
+    this.#rotating.catch(() => {});
+    await last.catch(() => {});
     this.#held.clear();
     this.#scopeKeys.clear();
     this.#secrets.clear();

@@ -287,10 +287,16 @@ class SlotFile {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     // "a" creates the file if it is missing; writing needs a handle that can seek.
     await (await open(path, "a", 0o600)).close();
-    const slots = new SlotFile(path, await open(path, "r+"));
-    slots.#load(new Uint8Array(await readFile(path)));
-    await syncFolder(dirname(path));
-    return slots;
+    const file = await open(path, "r+");
+    try {
+      const slots = new SlotFile(path, file);
+      slots.#load(new Uint8Array(await file.readFile()));
+      await syncFolder(dirname(path));
+      return slots;
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
   }
 
   #load(bytes: Uint8Array): void {
@@ -325,7 +331,14 @@ class SlotFile {
   async add(key: WrappedKey): Promise<void> {
     const slot = this.#free.pop() ?? this.#slots++;
     this.#keys.set(key.id, { slot, key });
-    await this.#write([{ slot, bytes: slotOf(LIVE, key) }]);
+    try {
+      await this.#write([{ slot, bytes: slotOf(LIVE, key) }]);
+    } catch (error) {
+      // It may not be on disk, and what is sealed with it would be lost at the next start.
+      this.#keys.delete(key.id);
+      this.#free.push(slot);
+      throw error;
+    }
   }
 
   /** A live key is never overwritten in place, because a write torn by a power cut would lose it. The file is replaced. */
