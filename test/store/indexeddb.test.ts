@@ -1,10 +1,11 @@
 import "fake-indexeddb/auto";
+import { deleteDB } from "idb";
 import { expect, test, vi } from "vitest";
 import { openDatabase } from "../../src/store/indexeddb/schema.js";
 import { openIndexedDbStore } from "../../src/store/indexeddb/store.js";
 import { openIndexedDbShelf } from "../../src/store/seal/shelf-indexeddb.js";
 import { describeStoreContract } from "./contract.js";
-import { enrollPerson, mediaOf, newId, profileOf, templateOf } from "./fixtures.js";
+import { enrollPerson, jobOf, mediaOf, newId, profileOf, templateOf } from "./fixtures.js";
 
 describeStoreContract("IndexedDB", { open: (options) => openIndexedDbStore(newId("store"), options) });
 
@@ -60,4 +61,21 @@ test("a damaged recording of the same call does not prevent an erasure, and is n
   const again = await openIndexedDbStore(name);
   expect(await again.media.get("scope", whole.id)).toEqual(whole);
   await again.close();
+});
+
+test("a store that the page removes while a job runs can be closed", async () => {
+  const name = newId("store");
+  const store = await openIndexedDbStore(name);
+  const removed = new Promise<void>((resolve) => {
+    void store.jobs.work(async () => {
+      await deleteDB(name);
+      resolve();
+    });
+  });
+  await store.jobs.create(jobOf("scope"));
+  await removed;
+  // It has looked for the next job.
+  await new Promise((resolve) => setImmediate(resolve));
+  await store.close();
+  expect((await indexedDB.databases()).map((database) => database.name)).not.toContain(name);
 });

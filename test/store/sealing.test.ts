@@ -48,7 +48,8 @@ describe.each([
         "1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39",
     );
     expect(await aead.open(key, sealed, context)).toEqual(plain);
-    expect(await aead.open(key, sealed.subarray(0, 27), context)).toBeNull();
+    for (const bytes of [0, 11, 12, 27, 28])
+      expect(await aead.open(key, sealed.subarray(0, bytes), context)).toBeNull();
     expect(await aead.open(key, sealed, context.subarray(1))).toBeNull();
   });
 
@@ -498,6 +499,19 @@ describe("the slots of a key folder", () => {
     await ring.close();
     const again = new KeyRing(await open(folder), nodeAead);
     await new Vault(again).assertDestroyed("scope", "alice", id);
+    await again.close();
+  });
+
+  test("take a damaged key for a lost one, not for one that was destroyed", async () => {
+    const folder = join(root, newId("keys"));
+    const ring = new KeyRing(await open(folder), nodeAead);
+    const { id } = await ring.create("scope", "profile");
+    await ring.close();
+    const bytes = readFileSync(keyFile(folder));
+    bytes[0] = 2;
+    writeFileSync(keyFile(folder), bytes);
+    const again = new KeyRing(await open(folder), nodeAead);
+    await expect(new Vault(again).assertDestroyed("scope", "alice", id)).rejects.toMatchObject({ code: "key-lost" });
     await again.close();
   });
 

@@ -71,10 +71,16 @@ export function createJobs({ db }: IdbContext, name: string) {
         wake = resolve;
         setTimeout(resolve, POLL_MS);
       });
-      const job = await db.getFromIndex("jobs", "queued", 1);
-      if (job) await workOn(job, handler);
-      else await woken;
+      const isIdle = await workOnNext(handler).catch(() => true);
+      if (isIdle) await woken;
     }
+  }
+
+  /** True if no job waits. Fails if the browser has no space left, or if a page has removed the database: it is tried again later. */
+  async function workOnNext(handler: (job: Job) => Promise<void>): Promise<boolean> {
+    const job = await db.getFromIndex("jobs", "queued", 1);
+    if (job) await workOn(job, handler);
+    return !job;
   }
 
   async function workOn(job: StoredJob, handler: (job: Job) => Promise<void>): Promise<void> {

@@ -54,7 +54,6 @@ export const webAead: Aead = {
   },
 
   async open(key, sealed, context) {
-    if (sealed.length < NONCE_BYTES + TAG_BYTES) return null;
     const iv = bytes(sealed.subarray(0, NONCE_BYTES));
     const algorithm = { name: "AES-GCM", iv, additionalData: bytes(context) };
     try {
