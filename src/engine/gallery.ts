@@ -12,7 +12,12 @@ export class WasmGallery implements Gallery {
   readonly #ids: (string | undefined)[] = [];
   readonly #free: number[] = [];
 
-  constructor(module: WebAssembly.Module, dimensions: number, precision: "int8" | "f32" = "int8") {
+  constructor(
+    module: WebAssembly.Module,
+    dimensions: number,
+    precision: "int8" | "f32" = "int8",
+    private readonly onClose: () => void = () => {},
+  ) {
     this.#dimensions = dimensions;
     this.#kernels = new Kernels(module);
     this.#kernels.run.reserveGallery(dimensions, precision === "int8" ? 1 : 0);
@@ -72,6 +77,7 @@ export class WasmGallery implements Gallery {
     this.#rowOf.clear();
     this.#ids.length = 0;
     this.#free.length = 0;
+    this.onClose();
   }
 
   #checked(embedding: Float32Array): Kernels {

@@ -92,7 +92,7 @@ export class VoiceEngine implements Engine {
 
   gallery(): Gallery {
     if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
-    const gallery = new WasmGallery(this.module, this.model.dimensions);
+    const gallery = new WasmGallery(this.module, this.model.dimensions, "int8", () => this.#galleries.delete(gallery));
     this.#galleries.add(gallery);
     return gallery;
   }
@@ -156,7 +156,6 @@ export class VoiceEngine implements Engine {
   async close(): Promise<void> {
     this.#closed = true;
     for (const gallery of this.#galleries) gallery.close();
-    this.#galleries.clear();
     await this.threads.close();
   }
 }

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type OpenedEngine, openEngine } from "../../dist/engine/index.js";
@@ -281,6 +283,19 @@ describe("in the calling thread", () => {
     await expect(stream.push(new Float32Array(10))).rejects.toMatchObject({ code: "CLOSED" });
     expect(() => closing.gallery()).toThrow(expect.objectContaining({ code: "CLOSED" }));
     expect(() => gallery.top(new Float32Array(256), 1)).toThrow(expect.objectContaining({ code: "CLOSED" }));
+  });
+
+  test("an engine does not keep a gallery that was closed", async () => {
+    const closed = Array.from({ length: 8 }, () => {
+      const gallery = engine.gallery();
+      gallery.close();
+      return new WeakRef(gallery);
+    });
+    setFlagsFromString("--expose-gc");
+    // What was created in this turn is kept until its end.
+    await new Promise((resolve) => setImmediate(resolve));
+    runInNewContext("gc")();
+    expect(closed.filter((gallery) => gallery.deref())).toEqual([]);
   });
 
   test("memory does not grow over ten hours of streaming", async () => {
