@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Decision, DecisionReason } from "../../src/contract/index.js";
-import { looksAt, reachableCheckpoints } from "../../src/voiceprint/checkpoints.js";
+import { endsEarly, looksAt, reachableCheckpoints } from "../../src/voiceprint/checkpoints.js";
 import {
   attackHalfWidth,
   decide,
@@ -11,6 +11,7 @@ import {
   judgeAttack,
   judgedEvidence,
   rateOfOneComparison,
+  strongestFirst,
   uncertainHalfWidth,
 } from "../../src/voiceprint/decision.js";
 import { fuseRisks, riskFigures, riskOf } from "../../src/voiceprint/risk.js";
@@ -376,6 +377,16 @@ describe("a session", () => {
     }
   });
 
+  test("reports the check that exceeds its threshold most, not the one with the highest ratio", () => {
+    const far = { llr: 5, threshold: 1, reliability: 1 };
+    const near = { llr: 6, threshold: 4, reliability: 1 };
+    for (const order of [
+      [far, near],
+      [near, far],
+    ])
+      expect([...order].sort(strongestFirst(judge))).toEqual([far, near]);
+  });
+
   test("is as severe as the most severe of its risk checks", () => {
     const grave = [Decision.NO_RISK_DETECTED, Decision.UNCERTAIN, Decision.FRAUD];
     const part = fc.constantFrom("fraud" as const, "synthetic" as const, "playback" as const);
@@ -408,4 +419,15 @@ test("only checkpoints that the audio can reach count as looks, and so does the 
   expect(reachableCheckpoints([2, 5], 2)).toEqual([]);
   expect(reachableCheckpoints([2, 5], 4)).toEqual([2]);
   expect(reachableCheckpoints([2, 5], Number.POSITIVE_INFINITY)).toEqual([2, 5]);
+});
+
+test("only a clear match ends a check before its audio does", () => {
+  const decisions = [
+    Decision.AUTHENTIC,
+    Decision.NO_MATCH,
+    Decision.FRAUD,
+    Decision.NO_RISK_DETECTED,
+    Decision.UNCERTAIN,
+  ];
+  expect(decisions.filter(endsEarly)).toEqual([Decision.AUTHENTIC, Decision.FRAUD]);
 });

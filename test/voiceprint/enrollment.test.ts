@@ -55,6 +55,13 @@ describe("the quality gate", () => {
 });
 
 describe("the enrollment status", () => {
+  test("suggests training from exactly the optimal amount of speech", () => {
+    const third = set.optimalNetAudioForTrain / 3;
+    const segments = (last: number) => [third, third, last].map((seconds, i) => model(String(i), seconds));
+    expect(enrollStatus(segments(third), "r", set)).toBe(EnrollStatus.TRAIN_SUGGESTED);
+    expect(enrollStatus(segments(third - 0.01), "r", set)).toBe(EnrollStatus.TRAIN_POSSIBLE);
+  });
+
   test("never falls back as segments are added, and is FULL exactly at the maximum", () => {
     fc.assert(
       fc.property(fc.array(fc.double({ min: 1, max: 10, noNaN: true }), { maxLength: 55 }), (lengths) => {
