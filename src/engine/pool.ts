@@ -238,29 +238,30 @@ export class Pool implements Threads {
     this.#replacing++;
     try {
       await this.#end(slot, reason);
-      await this.#succeed(reason);
-    } finally {
+      await this.#succeed();
       this.#replacing--;
+    } catch (error) {
+      this.#replacing--;
+      this.#isShort = true;
+      this.#reviveAt = performance.now() + reviveAfterMs;
+      this.#giveUp(error);
     }
   }
 
-  /** Starts the successor of a worker that ended for this reason. */
-  async #succeed(reason: EngineError): Promise<void> {
-    let why: unknown = reason;
-    for (let tries = 0; tries < mostFailedStarts && !this.#closed; tries++) {
+  /** Starts the successor of a worker that ended. */
+  async #succeed(): Promise<void> {
+    for (let tries = 1; !this.#closed; tries++) {
       try {
         return await this.#addSlot();
       } catch (error) {
-        why = error;
+        if (tries === mostFailedStarts) throw error;
       }
     }
-    if (this.#closed) return;
-    this.#isShort = true;
-    this.#reviveAt = performance.now() + reviveAfterMs;
-    if (this.#slots.length === 0) this.#giveUp(why);
   }
 
+  /** Unless a worker is left, or the successor of another one may still start. */
   #giveUp(why: unknown): void {
+    if (this.#slots.length > 0 || this.#replacing > 0 || this.#closed) return;
     this.#fault = `no worker can be started: ${why instanceof Error ? why.message : String(why)}`;
     this.#rejectWaiting(new EngineError("NO_WORKERS", this.#fault));
   }
@@ -275,8 +276,7 @@ export class Pool implements Threads {
       this.#isShort = this.#slots.length < this.options.workers;
       if (this.#slots.length > 0) this.#fault = null;
       // The others may have ended in the meantime, and left it to these.
-      else if (this.#replacing === 0 && !this.#closed)
-        this.#giveUp(starts.find((start) => start.status === "rejected")?.reason);
+      else this.#giveUp(starts.find((start) => start.status === "rejected")?.reason);
     });
   }
 

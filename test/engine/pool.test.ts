@@ -192,6 +192,30 @@ describe("when things go wrong", () => {
     }
   });
 
+  test("a pool whose last worker cannot be replaced waits for the successor of another", async () => {
+    const engine = await open({ workers: 2 });
+    const [first, last] = [started[0]!, started[1]!];
+    const end = first.terminate.bind(first);
+    let free = () => {};
+    const isFree = new Promise<void>((resolve) => {
+      free = resolve;
+    });
+    // The pool starts the successor when this has ended.
+    first.terminate = () => isFree.then(end);
+    await end();
+    refuseWorkers = true;
+    try {
+      await last.terminate();
+      await new Promise((resolve) => setImmediate(resolve));
+    } finally {
+      refuseWorkers = false;
+    }
+    expect(engine.fault).toBeNull();
+    const waiting = engine.analyze(speech.slice(), rateHz);
+    free();
+    expect(await waiting).toEqual(alone);
+  });
+
   test("a stream whose worker is killed fails with WORKER_LOST; others continue", async () => {
     const engine = await open({ workers: 2 });
     const stream = await engine.stream(8_000);
