@@ -328,11 +328,15 @@ export class Voiceprints {
 
   /** Enrolls from audio that is still arriving: `push` chunks until `enrollment` is set, or call `finish`. */
   async listenToEnroll(person: string, rateHz: number, choices: CallChoices = {}): Promise<EnrollmentListener> {
+    const live = this.#liveAccess();
     return this.#inLiveSession(async (context, stop) => {
       const owner = { kind: "person", name: person, tag: choices.tag ?? "" } as const;
-      const gkVoiceprintProfileId = { value: await findOrCreateProfile(this.operations, this.settings.scope, owner) };
+      const { scope } = this.settings;
+      const gkVoiceprintProfileId = {
+        value: await findOrCreateProfile(this.operations, scope, owner, callOptions(choices)),
+      };
       const request = { context, gkVoiceprintProfileId, rateHz };
-      const task = await this.#liveAccess().listenToEnroll(request, operationOptions(choices));
+      const task = await live.listenToEnroll(request, operationOptions(choices));
       return new EnrollmentListener(task, rateHz, enrollmentOf, stop);
     });
   }
@@ -445,7 +449,8 @@ export class Voiceprints {
         choices.onProgress?.({ step: "segment", index, total: recordings.length, segment: one.segment });
       }
       const gkVoiceprintProfileId = { value: await profile() };
-      const enrollStatus = analyzed.at(-1)!.enrollStatus;
+      // A recording that could not be processed says nothing about the print.
+      const { enrollStatus } = analyzed.findLast(({ id }) => id !== undefined) ?? analyzed[0]!;
       const enrolled = { profileId: gkVoiceprintProfileId.value, enrollStatus };
       if (choices.train === false)
         return { ...UNTRAINED, ...enrolled, segments: analyzed.map(({ segment }) => segment) };

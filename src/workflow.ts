@@ -74,8 +74,13 @@ const owned = (scope: string, { kind, name, tag }: Owner) => ({
 });
 
 /** `null` when the owner has no such profile. */
-export async function findProfile(operations: Operations, scope: string, owner: Owner): Promise<string | null> {
-  const { gkVoiceprintProfileId } = await operations.getGkVoiceprintProfileId(owned(scope, owner));
+export async function findProfile(
+  operations: Operations,
+  scope: string,
+  owner: Owner,
+  options?: OperationOptions,
+): Promise<string | null> {
+  const { gkVoiceprintProfileId } = await operations.getGkVoiceprintProfileId(owned(scope, owner), options);
   return gkVoiceprintProfileId?.value || null;
 }
 
@@ -91,11 +96,16 @@ export async function existingProfile(operations: Operations, scope: string, own
 }
 
 /** The owner's profile, created if there is none. */
-export async function findOrCreateProfile(operations: Operations, scope: string, owner: Owner): Promise<string> {
-  const found = await findProfile(operations, scope, owner);
+export async function findOrCreateProfile(
+  operations: Operations,
+  scope: string,
+  owner: Owner,
+  options?: OperationOptions,
+): Promise<string> {
+  const found = await findProfile(operations, scope, owner, options);
   if (found !== null) return found;
   try {
-    const { gkVoiceprintProfileId } = await operations.createVoiceprintProfile(owned(scope, owner));
+    const { gkVoiceprintProfileId } = await operations.createVoiceprintProfile(owned(scope, owner), options);
     return gkVoiceprintProfileId!.value;
   } catch (error) {
     // Another caller created it at the same moment.

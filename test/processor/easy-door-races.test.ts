@@ -186,3 +186,26 @@ test("if an import fails and what it had imported cannot be deleted either, the 
   const imported = voice.import(sealed, { passphrase: "correct horse battery", name: "bob" });
   expect(await refusal(imported)).toMatchObject({ code: "ALREADY_EXISTS" });
 });
+
+test("a live enrollment that is cancelled before it begins, or is not available, leaves no profile", async () => {
+  const { world, voice } = await openDoor();
+  const cancelled = voice.listenToEnroll("alice", rateHz, { signal: AbortSignal.abort("changed my mind") });
+  expect(await refusal(cancelled)).toMatchObject({ code: "CANCELLED" });
+  const withoutLive = new Voiceprints(world.processor, { scope: scopeA, configset: "ivr-text-dependent" });
+  expect(await refusal(withoutLive.listenToEnroll("alice", rateHz))).toMatchObject({ code: "NOT_IMPLEMENTED" });
+  expect(await voice.people()).toEqual([]);
+});
+
+test("an enrollment reports the status of the print although its last recording could not be processed", async () => {
+  const { world, voice } = await openDoor();
+  const recordings = [3, 3.1, 3.2, 3.3].map((seconds) => ({ samples: take(7, seconds), rateHz }));
+  let calls = 0;
+  world.engine.behavior.before = () => {
+    calls++;
+    if (calls === recordings.length) throw new Error("out of order");
+  };
+  const { segments, enrollStatus } = await voice.enroll("alice", recordings);
+  expect(segments.map(({ enrolled }) => enrolled)).toEqual([true, true, true, false]);
+  expect(segments.at(-1)).toMatchObject({ reason: "INTERNAL_ERROR", validity: "INTERNAL_ERROR" });
+  expect(enrollStatus).toBe("TRAIN_SUGGESTED");
+});
