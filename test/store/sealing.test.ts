@@ -620,6 +620,53 @@ test("a key folder opens only with the master key that wrapped it, or with none 
   await expect(open(folder, one)).rejects.toMatchObject({ code: "wrong-key" });
 });
 
+test.each([
+  ["without a master key", {}],
+  ["with a master key", { masterKey: new Uint8Array(32).fill(7) }],
+])("a damaged key of one scope is named, and the others open, %s", async (_, master) => {
+  const folder = join(root, newId("keys"));
+  const ring = new KeyRing(await openFolderShelf(folder, nodeAead, master), nodeAead);
+  const [damaged, whole] = [await ring.create("damaged", "profile"), await ring.create("whole", "profile")];
+  await ring.close();
+  const path = join(folder, "ring.json");
+  const file = JSON.parse(readFileSync(path, "utf8"));
+  const { key } = file.scopes.damaged[0];
+  for (const text of [`!${key.slice(1)}`, key.slice(4)]) {
+    file.scopes.damaged[0].key = text;
+    writeFileSync(path, JSON.stringify(file));
+    const again = new KeyRing(await openFolderShelf(folder, nodeAead, master), nodeAead);
+    const opened = again.open("damaged", [damaged.id]);
+    await expect(opened).rejects.toMatchObject({
+      name: "SealError",
+      message: expect.stringContaining("scope damaged"),
+    });
+    expect((await again.open("whole", [whole.id])).size).toBe(1);
+    await again.close();
+  }
+});
+
+test.each([
+  ["nothing", () => ""],
+  ["a list", () => "[]"],
+  ["no identity", (text: string) => text.replace("identity", "identitx")],
+  ["no scopes", (text: string) => text.replace("scopes", "scopec")],
+  ["a scope without its key", (text: string) => text.replace('"key"', '"kex"')],
+  ["a scope without a list of keys", (text: string) => text.replace(/"scope":\[.*?\]/, '"scope":7')],
+])("a key folder whose file has %s is damaged, and stays as it is", async (_, change) => {
+  const folder = join(root, newId("keys"));
+  const ring = new KeyRing(await openFolderShelf(folder, nodeAead), nodeAead);
+  await ring.create("scope", "profile");
+  await ring.close();
+  const path = join(folder, "ring.json");
+  const changed = change(readFileSync(path, "utf8"));
+  writeFileSync(path, changed);
+  await expect(openFolderShelf(folder, nodeAead)).rejects.toMatchObject({
+    code: "damaged",
+    message: expect.stringContaining("restore it from a backup"),
+  });
+  expect(readFileSync(path, "utf8")).toBe(changed);
+});
+
 test("a master key is 32 bytes in hexadecimal or base64", () => {
   const key = Uint8Array.from({ length: 32 }, (_, i) => i * 8);
   expect(parseMasterKey(`${Buffer.from(key).toString("hex")}\n`)).toEqual(key);

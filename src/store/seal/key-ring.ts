@@ -271,7 +271,7 @@ export class KeyRing {
 }
 
 /** The names of our own scopes begin with a NUL. */
-const inWords = (scopeId: string): string =>
+export const inWords = (scopeId: string): string =>
   scopeId.startsWith("\0") ? `the store's ${scopeId.slice(1)}` : `scope ${scopeId}`;
 
 /** For the operator: what is missing, why, and what to do. */

@@ -4,6 +4,7 @@
  */
 import { SealError } from "../errors.js";
 import { type Aead, type AeadKey, KEY_BYTES } from "./aead.js";
+import { inWords } from "./key-ring.js";
 
 export interface MasterKeys {
   readonly masterKey?: Uint8Array;
@@ -29,7 +30,8 @@ export async function createMasterSeal(aead: Aead, keys: MasterKeys): Promise<Ma
     return toBase64(key ? await aead.seal(key, plain, context) : plain);
   }
   async function open(key: AeadKey | null, text: string, context: Uint8Array): Promise<Uint8Array | null> {
-    return key ? aead.open(key, fromBase64(text), context) : fromBase64(text);
+    const bytes = fromBase64(text);
+    return key && bytes ? aead.open(key, bytes, context) : bytes;
   }
   async function opensCheck(key: AeadKey | null, identity: string, check: string | null): Promise<boolean> {
     if (key === null || check === null) return key === null && check === null;
@@ -37,12 +39,13 @@ export async function createMasterSeal(aead: Aead, keys: MasterKeys): Promise<Ma
   }
   async function unwrapWith(key: AeadKey | null, scopeId: string, generation: number, text: string) {
     const raw = await open(key, text, contextOf("scope key", scopeId, generation));
-    if (!raw)
-      throw new SealError(
-        "wrong-key",
-        `the master key cannot unwrap the key of scope ${scopeId}: it is not the key that wrapped it`,
-      );
-    return raw;
+    if (raw?.length === KEY_BYTES) return raw;
+    throw new SealError(
+      "wrong-key",
+      key
+        ? `the master key cannot unwrap the key of ${inWords(scopeId)}: it is not the key that wrapped it, or the key files are damaged`
+        : `the key of ${inWords(scopeId)} is damaged; restore the key files from a backup`,
+    );
   }
 
   return {
@@ -80,6 +83,11 @@ function toBase64(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes));
 }
 
-function fromBase64(text: string): Uint8Array {
-  return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+/** `null` if the text is damaged. */
+function fromBase64(text: string): Uint8Array | null {
+  try {
+    return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+  } catch {
+    return null;
+  }
 }

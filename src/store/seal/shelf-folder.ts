@@ -213,12 +213,20 @@ async function readRing(path: string): Promise<RingFile | null> {
     throw error;
   }
   try {
-    const ring: RingFile = JSON.parse(text);
-    if (ring.format === 1) return ring;
+    const ring: unknown = JSON.parse(text);
+    if (isRing(ring)) return ring;
   } catch {
-    // Falls through: not a file of this store.
+    // Reported below.
   }
-  throw new SealError("damaged", `${path} is not a key file of this store; remove it from the folder of keys`);
+  throw new SealError("damaged", `${path} is damaged, or is not a key file of this store; restore it from a backup`);
+}
+
+function isRing(value: unknown): value is RingFile {
+  const { format, identity, scopes } = value as Partial<RingFile>;
+  if (format !== 1 || typeof identity !== "string" || !scopes) return false;
+  return Object.values(scopes).every((keys) =>
+    keys.every(({ generation, key }) => Number.isInteger(generation) && typeof key === "string"),
+  );
 }
 
 /** The file is either the old one or the new one, never partial, even after a crash. */
