@@ -497,8 +497,7 @@ export class Voiceprints {
       { context, gkVoiceprintProfileId: { value: await profile() }, gkProcessedAudioId },
       callOptions(choices),
     );
-    const full = result!.enrollStatus === EnrollStatus.FULL && result!.enrolled !== true;
-    const reason = full ? "UNSPECIFIED" : (EnrollReason[result!.reason] as keyof typeof EnrollReason);
+    const reason = EnrollReason[result!.reason] as keyof typeof EnrollReason;
     return {
       segment: { ...measured, enrolled: result!.enrolled === true, reason },
       id: gkProcessedAudioId.value,

@@ -1,5 +1,6 @@
 /** The easy door while others use the same store, or when the engine fails. Uses the fixture engine, which can fail on demand. */
 import { expect, test, vi } from "vitest";
+import { StatusCode, StatusError } from "../../src/contract/index.js";
 import { localAccess } from "../../src/local-access.js";
 import { Voiceprints, type VoiceprintsProgress } from "../../src/voiceprints.js";
 import { rateHz, take } from "./fixture-engine.js";
@@ -51,6 +52,21 @@ test("Identify skips a person who is erased while it runs; if that person was na
   await enrollAll();
   eraseMeanwhile();
   expect(await refusal(voice.identify(call, ["alice", "bob"]))).toMatchObject({ code: "NOT_FOUND" });
+});
+
+test("Identify is not repeated after an error that has nothing to do with an erased person", async () => {
+  const { world, voice } = await openDoor();
+  await voice.enroll(
+    "alice",
+    [3, 3.1, 3.2].map((seconds) => ({ samples: take(7, seconds), rateHz })),
+  );
+  for (const code of ["BUSY", "NOT_FOUND"] as const) {
+    const failure = new StatusError({ statusCode: StatusCode[code], message: "not now" });
+    const identify = vi.spyOn(world.processor, "identify").mockRejectedValue(failure);
+    expect(await refusal(voice.identify({ samples: take(7, 4), rateHz }))).toMatchObject({ code });
+    expect(identify).toHaveBeenCalledOnce();
+    identify.mockRestore();
+  }
 });
 
 test("sessions do not contain the name of an erased person", async () => {

@@ -8,8 +8,8 @@ import { openWorld, refusal, scopeA, type World } from "./world.js";
 const passphrase = "correct horse battery";
 const audio = (speaker: number, seconds: number) => ({ samples: take(speaker, seconds), rateHz });
 const takes = (speaker: number) => [3, 3.1, 3.2].map((seconds) => audio(speaker, seconds));
-const voicesOf = ({ processor }: World, scope = scopeA) =>
-  new Voiceprints(processor, { scope, configset: "ivr-text-dependent" });
+const voicesOf = ({ processor }: World, scope = scopeA, configset = "ivr-text-dependent") =>
+  new Voiceprints(processor, { scope, configset });
 
 async function device() {
   const world = await openWorld();
@@ -235,8 +235,33 @@ describe("answers", () => {
     expect(found.candidates[1]!.ratio!).toBeLessThan(found.candidates[1]!.threshold!);
   });
 
+  test("to several checks have the score of the check that decided", async () => {
+    const { voices } = await device();
+    await voices.enrollFraudster("mallory", takes(11));
+    const targets = { persons: ["ada"], fraudsters: ["mallory"], ignoreCheckpoints: true };
+    const fraud = await voices.analyze(audio(11, 4), targets);
+    expect(fraud).toMatchObject({ decision: "FRAUD", likeliestFraudster: "mallory" });
+    expect(fraud.score).toBe(fraud.result.fraudDetectionResult!.fraudDetectionScore!.biometricScore);
+    const genuine = await voices.analyze(audio(7, 4), targets);
+    expect(genuine).toMatchObject({ decision: "AUTHENTIC", likeliestPerson: "ada" });
+    expect(genuine.score).toBe(genuine.result.authenticationResult!.authenticationScore!.biometricScore);
+  });
+
+  test("to an enrollment name what is wrong with a recording", async () => {
+    const voices = voicesOf(
+      await openWorld({ configurationSets: { few: { maxEnrollmentSegments: 3 } } }),
+      scopeA,
+      "few",
+    );
+    const { segments } = await voices.enroll("ada", [...takes(7), audio(7, 0.5)]);
+    expect(segments.at(-1)).toMatchObject({ enrolled: false, reason: "UNSPECIFIED" });
+    const short = await voices.enroll("bob", [audio(9, 0.5)]);
+    expect(short.segments[0]).toMatchObject({ enrolled: false, reason: "TOO_SHORT" });
+  });
+
   test("to an enrollment say what is still missing", async () => {
-    const voices = voicesOf(await openWorld());
+    const world = await openWorld();
+    const voices = voicesOf(world);
     const first = await voices.enroll("ada", [audio(7, 2)]);
     expect(first).toMatchObject({ trained: false, reason: "NOT_READY_TO_TRAIN", missingRecordings: 2 });
     expect(first.missingSpeechSeconds).toBeCloseTo(3 - first.segments[0]!.netSpeechSeconds, 3);
@@ -246,5 +271,8 @@ describe("answers", () => {
       missingSpeechSeconds: null,
       missingRecordings: null,
     });
+    const free = await voicesOf(world, scopeA, "text-independent").enroll("bob", [audio(9, 6)]);
+    expect(free).toMatchObject({ trained: false, missingRecordings: 0 });
+    expect(free.missingSpeechSeconds!).toBeGreaterThan(0);
   });
 });
