@@ -275,6 +275,13 @@ describe.each(shelves)("a key ring in %s", (_name, openShelf, aead) => {
     await ring.close();
   });
 
+  test("does not open a destroyed key, also if it was being opened at that moment", () =>
+    withVault(async (_vault, ring) => {
+      const { id } = await new KeyRing(ring.shelf, aead).create("scope", "profile");
+      await Promise.all([ring.open("scope", [id]), ring.destroy("scope", [id])]);
+      expect((await ring.open("scope", [id])).size).toBe(0);
+    }));
+
   test("tells an erased profile from a lost key", () =>
     withVault(async (vault, ring) => {
       const { id } = await ring.create("scope", "profile");

@@ -74,6 +74,8 @@ const SECRETS = "\0secrets";
 export class KeyRing {
   readonly #scopeKeys = new Map<string, ScopeKey[]>();
   readonly #held = new Map<string, AeadKey>();
+  /** How many times keys were destroyed. */
+  #destructions = 0;
   readonly #secrets = new Map<string, Promise<Uint8Array>>();
   /** Scopes that have a secret: another one would not open what was written with it. */
   readonly #withSecret = new Set<string>();
@@ -114,12 +116,14 @@ export class KeyRing {
       else wanted.push(id);
     }
     if (wanted.length === 0) return keys;
+    const before = this.#destructions;
     for (const wrapped of (await this.shelf.find(scopeId, wanted)).values()) {
       const key = await this.#unwrap(scopeId, wrapped);
       if (!key) continue;
       keys.set(wrapped.id, key);
       // A batch means a gallery is being loaded: each key is used once, and caching it would evict keys in use.
-      if (wanted.length === 1) this.#hold(scopeId, wrapped.id, key);
+      // One that may be destroyed by now is not cached either.
+      if (wanted.length === 1 && this.#destructions === before) this.#hold(scopeId, wrapped.id, key);
     }
     return keys;
   }
@@ -156,8 +160,10 @@ export class KeyRing {
   }
 
   async destroy(scopeId: string, ids: readonly KeyId[]): Promise<void> {
-    for (const id of ids) this.#held.delete(heldAs(scopeId, id));
     await this.shelf.destroy(scopeId, ids);
+    // Afterwards, because they may have been opened meanwhile.
+    this.#destructions++;
+    for (const id of ids) this.#held.delete(heldAs(scopeId, id));
   }
 
   /**
