@@ -1,5 +1,5 @@
 /** Recordings on disk, read in place (Node only; not part of the browser bundle). */
-import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { AudioError } from "./audio-error.js";
 import type { RawFormat, Recording } from "./port.js";
 import { readRecording } from "./read-recording.js";
@@ -9,8 +9,13 @@ export interface RecordingFile extends Recording {
   close(): void;
 }
 
-/** A WAV file of any length is read in place; a compressed file is decoded if possible. Close it when done. */
+/** A WAV file of any length is read in place; a compressed file is decoded if possible, and a pipe is read to its end. Close it when done. */
 export async function openAnyRecording(path: string, raw?: RawFormat): Promise<RecordingFile> {
+  // A pipe can be read only once, and only from its start.
+  if (!statSync(path).isFile()) {
+    const bytes = readFileSync(path);
+    return { ...readRecording(raw ? bytes : await toWav(bytes), raw), close() {} };
+  }
   try {
     return openRecording(path, raw);
   } catch (error) {

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { rename, writeFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { CALIBRATION_FORMAT, CALIBRATION_VERSION, type CalibrationFile } from "../engine/calibration-file.js";
 import { readModelFile } from "../engine/model-file.js";
@@ -23,7 +22,7 @@ import { CommandError } from "./command-error.js";
 import { decode, evaluated, MODEL, type TrialOptions } from "./evaluate.js";
 import { modelOption } from "./model-option.js";
 import { createOutput, facts, table } from "./output.js";
-import { assertCanWrite } from "./output-file.js";
+import { assertCanWrite, writeOutput } from "./output-file.js";
 import { createProgress } from "./progress.js";
 import { wholeNumber, workersOf } from "./shared-options.js";
 
@@ -76,9 +75,7 @@ async function run(path: string, options: Options): Promise<void> {
     attacks,
   };
   const bytes = `${JSON.stringify(file, null, 1)}\n`;
-  const unfinished = `${options.out}.${process.pid}.new`;
-  await writeFile(unfinished, bytes);
-  await rename(unfinished, options.out);
+  await writeOutput(options.out, bytes);
   const revision = createHash("sha256").update(bytes).digest("hex");
   const after = underFit(evaluation.trials, fit);
   output.answer({ file: options.out, revision, ...fit, attacks }, () =>

@@ -1,6 +1,6 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { basename, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { readRecording } from "../audio/index.js";
 import { toWav } from "../audio/to-wav.js";
@@ -12,7 +12,7 @@ import {
   compareEvaluations,
 } from "../evaluate/compare.js";
 import { type Evaluation, evaluate } from "../evaluate/evaluate.js";
-import { keepLastEvaluation, lastEvaluation } from "../evaluate/last-evaluation.js";
+import { lastEvaluation } from "../evaluate/last-evaluation.js";
 import { figuresOf, tablesOf } from "../evaluate/tables.js";
 import { readTrialSet, TrialSetError } from "../evaluate/trials.js";
 import { scoresCsv, worstPairs } from "../evaluate/verdicts.js";
@@ -20,11 +20,12 @@ import { CacheError, VoiceCache } from "../evaluate/voice-cache.js";
 import { evaluationFile } from "../server/config.js";
 import { modelNames } from "../server/model-location.js";
 import { VERSION } from "../server/version.js";
+import { faultOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { modelOption } from "./model-option.js";
 import { createOutput, facts, table } from "./output.js";
-import { assertCanWrite } from "./output-file.js";
+import { assertCanWrite, writeOutput } from "./output-file.js";
 import { createProgress } from "./progress.js";
 import { wholeNumber, workersOf } from "./shared-options.js";
 
@@ -94,18 +95,19 @@ async function run(path: string | undefined, options: Options): Promise<void> {
     return;
   }
   if (path === undefined) throw new CommandError("give a folder of recordings or a list of trials");
-  await assertCanWrite(options.report, options.scores);
+  if (typeof options.keep === "string") await mkdir(dirname(options.keep), { recursive: true });
+  await assertCanWrite(options.report, options.scores, typeof options.keep === "string" ? options.keep : undefined);
   const { evaluation } = await evaluated(path, options, {
     resamples: options.resamples,
     ...(options.calibration ? { calibration: options.calibration } : {}),
   });
   if (options.report) {
     const { reportHtml } = await import("../evaluate/report.js");
-    await writeFile(options.report, reportHtml(`Evaluation of ${basename(resolve(path))}`, [evaluation], new Date()));
+    await writeOutput(options.report, reportHtml(`Evaluation of ${basename(resolve(path))}`, [evaluation], new Date()));
     output.note(`report: ${options.report}`);
   }
   if (options.scores) {
-    await writeFile(options.scores, scoresCsv(evaluation.trials));
+    await writeOutput(options.scores, scoresCsv(evaluation.trials));
     output.note(`scores: ${options.scores}`);
   }
   await keep(options.keep, basename(resolve(path)), evaluation, (text) => output.note(text));
@@ -149,9 +151,7 @@ export async function evaluated(
     const cache =
       options.cache === false
         ? VoiceCache.inMemory()
-        : await VoiceCache.open(cachePath(options.cache, engine.model.revision)).catch((error: unknown) => {
-            throw error instanceof CacheError ? new CommandError(error.message) : error;
-          });
+        : await openCache(cachePath(options.cache, engine.model.revision));
     let phase = "";
     const evaluation = await evaluate(
       set,
@@ -175,13 +175,19 @@ export async function evaluated(
   }
 }
 
+const openCache = (path: string) =>
+  VoiceCache.open(path).catch((error: unknown) => {
+    throw error instanceof CacheError ? new CommandError(error.message) : faultOf(path, error);
+  });
+
 function comparedFiles(files: readonly string[]): readonly string[] {
   if (files.length !== 2) throw new CommandError("--compare needs two files: --compare before.json after.json");
   return files;
 }
 
 async function readAnswer(file: string): Promise<ComparedEvaluation> {
-  const answer = comparedEvaluation(await readFile(file, "utf8"));
+  const saved = await readFile(file, "utf8").catch((error: unknown) => Promise.reject(faultOf(file, error)));
+  const answer = comparedEvaluation(saved);
   if (answer) return answer;
   throw new CommandError(`${file}: expected the output of "vivavoce evaluate --json", with figures`);
 }
@@ -195,7 +201,7 @@ export const comparisonTable = ({ rows, note }: Comparison, [one, other]: readon
     ...(note ? [note] : []),
   ].join("\n");
 
-/** If they cannot be saved, the figures are still printed. */
+/** If nobody asked for the file and it cannot be written, the figures are still printed. */
 async function keep(
   given: string | boolean,
   name: string,
@@ -206,9 +212,12 @@ async function keep(
   if (!last) return;
   const file = typeof given === "string" ? given : evaluationFile();
   try {
-    await keepLastEvaluation(file, last);
+    await mkdir(dirname(file), { recursive: true });
+    // A box may run as another user, and rates and counts are not secret.
+    await writeOutput(file, JSON.stringify(last), 0o644);
     note(`for the operator view: ${file}`);
   } catch (error) {
+    if (typeof given === "string") throw error;
     note(`not kept for the operator view: ${(error as Error).message}`);
   }
 }

@@ -1,4 +1,15 @@
 #!/usr/bin/env node
+import { reasonOf } from "../server/file-fault.js";
+import { ExitCode } from "./exit-code.js";
 import { main } from "./program.js";
+
+// Before workers start: each adds a listener, and after ten Node warns of a leak.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  // The reader has seen enough (`| head -1`): the exit code stays that of the command.
+  if (error.code === "EPIPE") return;
+  process.stderr.write(`error: the answer cannot be written: ${reasonOf(error)}\n`);
+  process.exitCode = ExitCode.failed;
+});
+process.stderr.on("error", () => {});
 
 process.exitCode = await main(process.argv.slice(2));

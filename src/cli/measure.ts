@@ -109,8 +109,11 @@ async function here(file: string | undefined, options: Options, output: Output):
   }
 }
 
+/** The caller names the file in errors of its audio. */
 const opening = (file: string, options: Options) =>
-  openAnyRecording(file, rawOf(options)).catch((error: unknown) => Promise.reject(faultOf(file, error)));
+  openAnyRecording(file, rawOf(options)).catch((error: unknown) =>
+    Promise.reject(error instanceof AudioError ? error : faultOf(file, error)),
+  );
 
 /** ProcessAudio measures the audio: once as for a check, once as for an enrollment. */
 async function onBox(file: string | undefined, options: Options): Promise<Measured> {

@@ -1,5 +1,6 @@
 /** `vivavoce model import`, `info` and `compare`. */
-import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
@@ -14,11 +15,12 @@ import { mono } from "../evaluate/evaluate.js";
 import { isAudioName } from "../evaluate/trials.js";
 import { ImportRefusal } from "../model-import/import-refusal.js";
 import { modelLocation } from "../server/model-location.js";
+import { faultOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
 import { comparisonTable, decode, evaluated } from "./evaluate.js";
 import { ExitCode } from "./exit-code.js";
 import { createOutput, facts } from "./output.js";
-import { assertCanWrite } from "./output-file.js";
+import { assertCanWrite, writeOutput } from "./output-file.js";
 import { createProgress } from "./progress.js";
 import { wholeNumber } from "./shared-options.js";
 
@@ -74,7 +76,7 @@ async function importModel(path: string, options: ImportOptions): Promise<void> 
     import("../model-import/import-model.js"),
     import("../model-import/model-writer.js"),
   ]);
-  const onnx = await readFile(path);
+  const onnx = await readFile(path).catch((error: unknown) => Promise.reject(faultOf(path, error)));
   await assertCanWrite(options.out);
   progress.start("windows", 1);
   const network = await importNetwork(onnx, recordingsIn(options.speech), (done, total) => {
@@ -94,8 +96,7 @@ async function importModel(path: string, options: ImportOptions): Promise<void> 
     licence: options.licence,
     trainingData: [],
   };
-  const unfinished = `${options.out}.${process.pid}.new`;
-  const write = async (calibration: object) => {
+  const bytesWith = (calibration: object) => {
     const sections = new Map([
       ["network", network.section],
       ["calibration", sectionBytes(calibration)],
@@ -104,21 +105,13 @@ async function importModel(path: string, options: ImportOptions): Promise<void> 
         return section ? [[name, section.bytes]] : [];
       }),
     ]);
-    await writeFile(unfinished, modelFileBytes(description, sections));
+    return modelFileBytes(description, sections);
   };
   const { tensors: _, ...usual } = shipped.calibration!;
-  const fitted = await (async () => {
-    try {
-      await write(usual);
-      const calibration = await calibrationFor({ ...options, out: unfinished });
-      if ("fit" in calibration) await write(calibrated(usual, calibration.fit));
-      await rename(unfinished, options.out);
-      return calibration;
-    } finally {
-      await rm(unfinished, { force: true });
-    }
-  })();
-  const { revision } = await readModelFile(await readFile(options.out));
+  const fitted = await calibrationFor(bytesWith(usual), options);
+  const bytes = bytesWith("fit" in fitted ? calibrated(usual, fitted.fit) : usual);
+  await writeOutput(options.out, bytes);
+  const { revision } = await readModelFile(bytes);
   const { architecture, dimensions, windows, likeness } = network;
   const answer = { file: options.out, revision, architecture, dimensions, windows, likeness, calibration: fitted };
   output.answer(answer, () =>
@@ -142,11 +135,14 @@ async function importModel(path: string, options: ImportOptions): Promise<void> 
   );
 }
 
-async function calibrationFor({ speech, out, workers, json = false }: ImportOptions) {
+async function calibrationFor(model: Uint8Array, { speech, workers, json = false }: ImportOptions) {
+  const folder = await mkdtemp(join(tmpdir(), "vivavoce-import-"));
   try {
+    const file = join(folder, "imported.vvm");
+    await writeFile(file, model);
     const { evaluation } = await evaluated(
       speech,
-      { model: out, cache: false, json, ...(workers === undefined ? {} : { workers }) },
+      { model: file, cache: false, json, ...(workers === undefined ? {} : { workers }) },
       { resamples: 0, calibration: null },
     );
     return { fit: fitCalibration(evaluation.trials, evaluation.copies) };
@@ -156,6 +152,8 @@ async function calibrationFor({ speech, out, workers, json = false }: ImportOpti
       error instanceof CalibrationRefusal || (error instanceof CommandError && error.exitCode === ExitCode.usage);
     if (refused) return { reason: error.message };
     throw error;
+  } finally {
+    await rm(folder, { recursive: true });
   }
 }
 

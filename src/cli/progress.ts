@@ -18,7 +18,6 @@ export function createProgress(shown: boolean): ProgressDisplay {
         {
           format: `${title.padEnd(12)} {bar} {percentage}% | {value}/{total} | {eta_formatted}`,
           stream: process.stderr,
-          hideCursor: true,
         },
         Presets.shades_classic,
       );

@@ -77,9 +77,6 @@ async function serve(options: Options): Promise<void> {
     const lines = firstStartLines(first);
     secrets = isFileNeeded ? await kept(lines, config) : lines;
   };
-  // A greeting that cannot be written (a full disk, a closed pipe) must not end the box. Before the workers start: each adds a listener, and after
-  // ten Node warns of a leak.
-  process.stdout.on("error", () => {});
   const box = await startBox(config, { keepSecrets }).catch((error: unknown) => {
     throw explained(error, config.store, config.host, config.port);
   });

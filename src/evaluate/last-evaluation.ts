@@ -1,5 +1,4 @@
-import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { detCurve } from "./det.js";
 import type { Evaluation } from "./evaluate.js";
@@ -51,16 +50,6 @@ export function lastEvaluation(name: string, evaluation: Evaluation, at: Date): 
     operatingPoints: [...operatingPoints],
     curve: detCurve(evaluation.trials),
   };
-}
-
-/** Replaced atomically: readers see either the previous evaluation or this one. */
-export async function keepLastEvaluation(file: string, evaluation: LastEvaluation): Promise<void> {
-  await mkdir(dirname(file), { recursive: true });
-  const unfinished = `${file}.${process.pid}.new`;
-  await writeFile(unfinished, JSON.stringify(evaluation));
-  // A box may run as another user, and rates and counts are not secret.
-  await chmod(unfinished, 0o644);
-  await rename(unfinished, file);
 }
 
 /** `null` if there is none yet; throws if the file is not a valid evaluation. */

@@ -6,6 +6,8 @@ const WORDS: Readonly<Record<string, string>> = {
   ENOTDIR: "expected a folder here, found a file",
   // Only folders are created without a check.
   EEXIST: "expected a folder here, found a file",
+  ELOOP: "its links lead in a circle",
+  ENAMETOOLONG: "the name is too long",
   EROFS: "the file system is read-only",
   ENOSPC: "the disk is full; free some space and start again",
   EDQUOT: "the disk quota of this user is used up; free some space and start again",

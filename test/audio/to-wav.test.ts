@@ -1,6 +1,11 @@
 /** Compressed recordings, encoded and decoded by the real ffmpeg. */
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { openAnyRecording } from "../../src/audio/file.js";
 import { readRecording } from "../../src/audio/index.js";
 import { toWav } from "../../src/audio/to-wav.js";
 import { openWorld, refusal } from "../processor/world.js";
@@ -109,4 +114,19 @@ test("without ffmpeg it says what to do", async () => {
   const mp3 = encoded("MP3");
   vi.stubEnv("PATH", "/nowhere");
   await expect(toWav(mp3)).rejects.toThrow("this is MP3; install ffmpeg to read it here, or convert it to WAV");
+});
+
+test.each(["WAV", "FLAC"] as const)("%s is read from a pipe too, as a shell's <(…) gives it", async (format) => {
+  const folder = await mkdtemp(join(tmpdir(), "vivavoce-pipe-"));
+  const pipe = join(folder, "pipe");
+  execFileSync("mkfifo", [pipe]);
+  const file = join(folder, "recording");
+  await writeFile(file, format === "WAV" ? original : encoded(format));
+  // In a process of its own, because a pipe is opened when both ends are.
+  const written = once(execFile("sh", ["-c", `cat "$1" > "$2"`, "sh", file, pipe]), "close");
+  const recording = await openAnyRecording(pipe);
+  expect(recording.frames).toBe(spoken.length);
+  recording.close();
+  await written;
+  await rm(folder, { recursive: true });
 });

@@ -185,7 +185,7 @@ describe("errors are clear", () => {
     [["verify", "nobody", "ada-4.wav"], 2, /no person "nobody" is enrolled here/],
     [["verify", "ada", "missing.wav"], 2, /missing\.wav: no such file/],
     [["verify", "ada", "text.wav"], 2, /^error: \S*text\.wav: not a WAV file[^\n]*\n$/],
-    [["measure", "text.wav"], 2, /text\.wav: not a WAV file/],
+    [["measure", "text.wav"], 2, /^error: (?!\S*: \S*text\.wav)\S*text\.wav: not a WAV file/],
     [["measure", "missing.wav"], 2, /no such file/],
     [["measure", "folder.wav"], 2, /folder\.wav: this is a folder, not a file/],
     [["measure", "empty.wav"], 2, /empty\.wav: the recording is empty/],
@@ -228,6 +228,17 @@ describe("errors are clear", () => {
       /^error: nowhere\/report\.html: there is no folder nowhere\n$/,
     ],
     [["evaluate", "nowhere", "--scores", "folder.wav"], 2, /^error: \S+folder\.wav: this is a folder, not a file\n$/],
+    [["evaluate", "nowhere", "--keep", "folder.wav"], 2, /^error: \S+folder\.wav: this is a folder, not a file\n$/],
+    [
+      ["evaluate", "--compare", "folder.wav", "folder.wav"],
+      2,
+      /^error: \S+folder\.wav: this is a folder, not a file\n$/,
+    ],
+    [
+      ["model", "import", "folder.wav", "--speech", "nowhere", "--out", "nowhere/c.vvm"],
+      2,
+      /^error: \S+folder\.wav: this is a folder, not a file\n$/,
+    ],
     [["calibrate", "nowhere", "--out", "nowhere/c.json"], 2, /^error: nowhere\/c\.json: there is no folder nowhere\n$/],
     [
       ["evaluate", "missing", "--compare", "a.json", "b.json"],

@@ -8,7 +8,7 @@ import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readRecording } from "../../src/audio/index.js";
 import { Decision, DecisionReason, ListenResponseSchema } from "../../src/contract/index.js";
-import { keepLastEvaluation, type LastEvaluation } from "../../src/evaluate/last-evaluation.js";
+import type { LastEvaluation } from "../../src/evaluate/last-evaluation.js";
 import { VoiceprintsProcessor } from "../../src/processor/voiceprints-processor.js";
 import { LiveCalls } from "../../src/server/limits/live-calls.js";
 import { WorkQueue } from "../../src/server/limits/work-queue.js";
@@ -77,7 +77,7 @@ const template = (templateRevision: string) => ({
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "vivavoce-operator-"));
-  evaluationFile = join(folder, "data", "last-evaluation.json");
+  evaluationFile = join(folder, "last-evaluation.json");
   for (const [name, role] of [
     ["olga", "owner"],
     ["mia", "member"],
@@ -673,7 +673,7 @@ describe("data", () => {
         { fmr: 0, fnmr: 1 },
       ],
     };
-    await keepLastEvaluation(evaluationFile, evaluation);
+    await writeFile(evaluationFile, JSON.stringify(evaluation));
     expect((await ask("evaluation")).body).toEqual({ evaluation });
     await writeFile(evaluationFile, '{"at":"yesterday"}');
     const broken = await ask("evaluation");

@@ -1,6 +1,6 @@
 /** The operator view in a real browser, against a real box with engine, tokens and sign-in. */
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { configSchema } from "../../dist/server/config.js";
 import { type Box, startBox } from "../../dist/server/start.js";
-import { keepLastEvaluation } from "../../src/evaluate/last-evaluation.js";
+import type { LastEvaluation } from "../../src/evaluate/last-evaluation.js";
 import { languages as pages } from "../../src/token/interactive/strings.js";
 import { nameOf, strings } from "../../src/web/operator/strings.js";
 import { de } from "../../src/web/operator/words/de.js";
@@ -213,7 +213,7 @@ test("a live call is shown while it lasts, and disappears when it ends", async (
 test("shows the last evaluation once there is one", async () => {
   const rate = (value: number) => ({ value, interval: { low: value / 2, high: 2 * value } });
   const steps = Array.from({ length: 60 }, (_, i) => 10 ** (-i / 15));
-  await keepLastEvaluation(evaluationFile, {
+  const evaluation: LastEvaluation = {
     at: Date.UTC(2026, 10, 15, 9, 30),
     name: "branch recordings",
     condition: "as recorded",
@@ -227,7 +227,8 @@ test("shows the last evaluation once there is one", async () => {
     cllr: rate(0.07),
     operatingPoints: [{ falseMatchRate: 0.01, fnmr: rate(0.023), resolved: true }],
     curve: steps.map((fmr) => ({ fmr, fnmr: Math.min(1, 0.0002 / fmr) })),
-  });
+  };
+  writeFileSync(evaluationFile, JSON.stringify(evaluation));
   await page.getByRole("img", { name: /^Detection error trade-off/ }).waitFor({ timeout: 30_000 });
   const facts = (await page.textContent(".facts"))!;
   expect(facts).toContain("1.50 % (0.75 % to 3.00 %)");
