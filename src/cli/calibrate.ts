@@ -1,6 +1,11 @@
 import { createHash } from "node:crypto";
 import type { Command } from "commander";
-import { CALIBRATION_FORMAT, CALIBRATION_VERSION, type CalibrationFile } from "../engine/calibration-file.js";
+import {
+  CALIBRATION_FORMAT,
+  CALIBRATION_VERSION,
+  type CalibrationFile,
+  readCalibrationFile,
+} from "../engine/calibration-file.js";
 import { readModelFile } from "../engine/model-file.js";
 import { readModel } from "../engine/platform.js";
 import type { AttackKind } from "../engine/port.js";
@@ -75,11 +80,14 @@ async function run(path: string, options: Options): Promise<void> {
     attacks,
   };
   const bytes = `${JSON.stringify(file, null, 1)}\n`;
+  // As the engine will read it: a file that it refuses is not written.
+  await readCalibrationFile(Buffer.from(bytes), modelRevision);
   await writeOutput(options.out, bytes);
   const revision = createHash("sha256").update(bytes).digest("hex");
   const after = underFit(evaluation.trials, fit);
-  output.answer({ file: options.out, revision, ...fit, attacks }, () =>
-    [text(options.out, revision, fit, evaluation.trials, after), ...attacksText(attacks)].join("\n"),
+  const { sampledFrom } = evaluation;
+  output.answer({ file: options.out, revision, ...fit, sampledFrom, attacks }, () =>
+    [text(options.out, revision, fit, evaluation, after), ...attacksText(attacks)].join("\n"),
   );
 }
 
@@ -134,7 +142,7 @@ function text(
   file: string,
   revision: string,
   fit: FittedCalibration,
-  before: readonly ScoredTrial[],
+  { trials: before, sampledFrom }: Evaluation,
   after: readonly ScoredTrial[],
 ): string {
   return [
@@ -142,6 +150,9 @@ function text(
       ["calibration", file],
       ["revision", revision.slice(0, 16)],
       ["fitted on", `${fit.speakers} speakers, ${fit.sameTrials} same, ${fit.differentTrials} different`],
+      ...(sampledFrom
+        ? [["a random sample of", `${sampledFrom.same} same, ${sampledFrom.different} different`] as const]
+        : []),
       ["weight of your recordings", rate(fit.weight)],
     ]),
     "On the same recordings (results on other speakers will be somewhat worse):",

@@ -14,7 +14,7 @@ import {
 import { type Evaluation, evaluate } from "../evaluate/evaluate.js";
 import { lastEvaluation } from "../evaluate/last-evaluation.js";
 import { figuresOf, tablesOf } from "../evaluate/tables.js";
-import { readTrialSet, TrialSetError } from "../evaluate/trials.js";
+import { MOST_TRIALS, readTrialSet, TrialSetError } from "../evaluate/trials.js";
 import { scoresCsv, worstPairs } from "../evaluate/verdicts.js";
 import { CacheError, VoiceCache } from "../evaluate/voice-cache.js";
 import { evaluationFile } from "../server/config.js";
@@ -79,6 +79,10 @@ export function evaluateCommand(program: Command): void {
     )
     .option("--workers <n>", "number of threads", wholeNumber(1, mostWorkers))
     .option("--json", "print the answer as JSON")
+    .addHelpText(
+      "after",
+      `\nOf more than ${MOST_TRIALS.toLocaleString("en")} trials of one kind, a random sample is scored; the answer has the number of all.`,
+    )
     .action(run);
 }
 
@@ -164,6 +168,8 @@ export async function evaluated(
           if (at.phase !== phase) progress.start(at.phase, at.total);
           phase = at.phase;
           progress.set(at.done);
+          // Figures are computed in one go, which only the signal itself ends.
+          if (phase === "figures") process.off("SIGINT", interrupt);
         },
       },
     );
@@ -262,5 +268,6 @@ function text(evaluation: Evaluation): string {
     table(head, rows),
     ...notes,
   ]);
-  return [...(evaluation.note ? [evaluation.note] : []), facts(figuresOf(summary)), ...tables, ...failures].join("\n");
+  const figures = facts(figuresOf(summary, evaluation.sampledFrom));
+  return [...(evaluation.note ? [evaluation.note] : []), figures, ...tables, ...failures].join("\n");
 }

@@ -13,7 +13,7 @@ import {
   summarize,
   summarizeBy,
 } from "./summary.js";
-import type { TrialSet } from "./trials.js";
+import type { Sampled, Trial, TrialSet } from "./trials.js";
 import type { CachedVoice, VoiceCache } from "./voice-cache.js";
 
 export interface Pcm {
@@ -45,7 +45,7 @@ export interface EvaluationOptions {
 }
 
 export interface Progress {
-  readonly phase: "recordings" | "models" | "trials";
+  readonly phase: "recordings" | "models" | "trials" | "lists" | "figures";
   readonly done: number;
   readonly total: number;
 }
@@ -69,6 +69,8 @@ export interface Evaluation {
   readonly condition: string;
   readonly recordings: number;
   readonly trials: readonly ScoredTrial[];
+  /** Numbers of all trials, if `trials` are a random sample of them. */
+  readonly sampledFrom: Sampled["from"] | null;
   readonly summary: Summary | null;
   readonly byNetSpeech: readonly BandSummary[];
   readonly bySnr: readonly BandSummary[];
@@ -95,7 +97,7 @@ export async function evaluate(
   const unusable: UnusableFile[] = [];
 
   const enrolling = new Set(set.models.flat());
-  const tested = new Set(set.trials.map((trial) => trial.test));
+  const tested = new Set([...set.trials, ...(set.sampled?.callers ?? [])].map((trial) => trial.test));
   const wanted: { file: number; as: "enrolling" | "tested" }[] = [
     ...[...enrolling].map((file) => ({ file, as: "enrolling" as const })),
     // Without a condition, a file that both enrolls and is tested needs only one analysis.
@@ -124,8 +126,15 @@ export async function evaluate(
     onProgress({ phase: "models", done: templates.length, total: set.models.length });
   }
 
-  const { scored, unscored } = await scoreTrials(set, { templates, enrolled, probes }, engine, signal, onProgress);
-  const summaryOptions = { resamples: options.resamples ?? 1000, threshold: engine.threshold.bind(engine) };
+  const scoring = { set, templates, enrolled, probes, engine, signal };
+  const threshold = engine.threshold.bind(engine);
+  const lists = (scored: readonly ScoredTrial[]) => openSet(callersOf(scored), threshold);
+  const phase = (phase: "trials" | "lists") => (done: number, total: number) => onProgress({ phase, done, total });
+  // First, so that only one of the two samples is in memory.
+  const sampledLists = set.sampled && lists((await scoreTrials(set.sampled.callers, scoring, phase("lists"))).scored);
+  const { scored, unscored } = await scoreTrials(set.trials, scoring, phase("trials"));
+  onProgress({ phase: "figures", done: 0, total: 1 });
+  const summaryOptions = { resamples: options.resamples ?? 1000, threshold };
   // Bands show trends only: fewer resamples are enough.
   const bandOptions = { ...summaryOptions, resamples: Math.min(summaryOptions.resamples, 200) };
   return {
@@ -135,10 +144,11 @@ export async function evaluate(
     condition: condition.name,
     recordings: set.files.length,
     trials: scored,
+    sampledFrom: set.sampled?.from ?? null,
     summary: summarize(scored, summaryOptions),
     byNetSpeech: summarizeBy(scored, NET_SPEECH_BANDS, (trial) => trial.netSpeechSeconds, bandOptions),
     bySnr: summarizeBy(scored, SNR_BANDS, (trial) => trial.snrDb, bandOptions),
-    openSet: openSet(callersOf(scored), summaryOptions.threshold),
+    openSet: sampledLists ?? lists(scored),
     unusable: unusable.sort((a, b) => (a.file < b.file ? -1 : 1)),
     copies: copiesIn(set.files, new Map([...enrolled, ...probes])),
     failedModels: templates.filter((template) => template === null).length,
@@ -156,21 +166,22 @@ function copiesIn(files: readonly string[], voices: ReadonlyMap<number, HeardVoi
   });
 }
 
-interface Voices {
+interface Scoring {
+  readonly set: TrialSet;
   readonly templates: readonly (Template | null)[];
   readonly enrolled: ReadonlyMap<number, CachedVoice>;
   readonly probes: ReadonlyMap<number, CachedVoice>;
+  readonly engine: Engine;
+  readonly signal: AbortSignal | undefined;
 }
 
 async function scoreTrials(
-  set: TrialSet,
-  { templates, enrolled, probes }: Voices,
-  engine: Engine,
-  signal: AbortSignal | undefined,
-  onProgress: (progress: Progress) => void,
+  chosen: readonly Trial[],
+  { set, templates, enrolled, probes, engine, signal }: Scoring,
+  onProgress: (done: number, total: number) => void,
 ): Promise<{ scored: ScoredTrial[]; unscored: number }> {
-  const byTest = new Map<number, { model: number; same: boolean }[]>();
-  for (const trial of set.trials) {
+  const byTest = new Map<number, Trial[]>();
+  for (const trial of chosen) {
     const list = byTest.get(trial.test) ?? [];
     list.push(trial);
     byTest.set(trial.test, list);
@@ -204,7 +215,7 @@ async function scoreTrials(
       });
     }
     done += trials.length;
-    onProgress({ phase: "trials", done, total: set.trials.length });
+    onProgress(done, chosen.length);
   }
   return { scored, unscored };
 }

@@ -48,7 +48,9 @@ function section(evaluation: Evaluation): string {
   const failures = copyList(evaluation) + failureList(evaluation);
   if (summary === null)
     return `${heading}<p>No error rates: the trials must include pairs of the same speaker and pairs of different speakers.</p>${failures}`;
-  const figures = figuresOf(summary).map(([name, value]) => `<tr><td>${name}</td>${cell(String(value), false)}</tr>`);
+  const figures = figuresOf(summary, evaluation.sampledFrom).map(
+    ([name, value]) => `<tr><td>${name}</td>${cell(String(value), false)}</tr>`,
+  );
   return `${heading}
 <div class="wide"><table>${figures.join("")}</table></div>
 <div class="plots">

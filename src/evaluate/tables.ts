@@ -14,9 +14,15 @@ export interface FigureTable {
   readonly notes?: readonly string[];
 }
 
-export const figuresOf = (summary: Summary): (readonly [string, string | number])[] => [
+export const figuresOf = (
+  summary: Summary,
+  sampledFrom: Evaluation["sampledFrom"],
+): (readonly [string, string | number])[] => [
   ["Speakers", summary.speakers],
   ["Trials, same person / different people", `${summary.sameTrials} / ${summary.differentTrials}`],
+  ...(sampledFrom
+    ? [["All trials, of which these are a random sample", `${sampledFrom.same} / ${sampledFrom.different}`] as const]
+    : []),
   ["Equal error rate, EER", percent(summary.equalErrorRate)],
   ...summary.operatingPoints.map(({ falseMatchRate, fnmr, resolved }) => {
     const name = `FNMR at FMR ${100 * falseMatchRate} %`;

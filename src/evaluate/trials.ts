@@ -1,5 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { seededRandom } from "./bootstrap.js";
+import { sampleOf } from "./sample.js";
 
 /** A comparison to make: the recordings that enroll, the recording to test, and the truth. */
 export interface Trial {
@@ -18,9 +20,24 @@ export interface TrialSet {
   /** Files that enroll together. */
   readonly models: readonly (readonly number[])[];
   readonly trials: readonly Trial[];
+  /** Present if `trials` is a random sample, because there are too many. */
+  readonly sampled?: Sampled;
   /** What counted as a session, if the folder has no sessions. */
   readonly note?: string;
 }
+
+export interface Sampled {
+  /** All trials of the folder or list. */
+  readonly from: { readonly same: number; readonly different: number };
+  /** For lists, which need every trial of a tested recording: some recordings, each with its own speaker and with many others. */
+  readonly callers: readonly Trial[];
+}
+
+/**
+ * Most trials of each kind: so many fit in a gigabyte, and at a false-match rate of 0.01 % so many impostors give 50 errors.
+ * Every trial is as likely to be in the sample as any other, so rates are unbiased.
+ */
+export const MOST_TRIALS = 500_000;
 
 /** A folder or list that cannot be evaluated; the message says which line or path and why. */
 export class TrialSetError extends Error {
@@ -32,10 +49,10 @@ export const isAudioName = (name: string): boolean =>
   /^[^.].*\.(wav|flac|mp3|opus|og[ga]|m4a|mp4|aac|aiff?|aifc|au|webm|mka|amr|3gp|caf)$/i.test(name);
 
 /** A folder of `speaker/session/file.wav` or `speaker/file.wav`, or a text list of `label enroll[,enroll…] test`. */
-export async function readTrialSet(path: string): Promise<TrialSet> {
+export async function readTrialSet(path: string, mostTrials = MOST_TRIALS): Promise<TrialSet> {
   const found = await stat(path).catch(() => null);
   if (found === null) throw new TrialSetError(`${path}: no such folder or list`);
-  return found.isDirectory() ? fromFolder(path) : fromList(path);
+  return found.isDirectory() ? fromFolder(path, mostTrials) : fromList(path, mostTrials);
 }
 
 class FileNumbers {
@@ -69,7 +86,7 @@ function columnsOf(line: string): readonly string[] {
 }
 
 /** Parses a list; relative paths start at `root`. Empty lines and lines that begin with `#` are skipped. */
-export function parseTrialList(text: string, root: string): TrialSet {
+export function parseTrialList(text: string, root: string, mostTrials = MOST_TRIALS): TrialSet {
   const numbers = new FileNumbers();
   const models: number[][] = [];
   const modelNumbers = new Map<string, number>();
@@ -103,15 +120,42 @@ export function parseTrialList(text: string, root: string): TrialSet {
     trials.push({ model, test: tested, same });
   });
   if (trials.length === 0) throw new TrialSetError("the list has no trials");
-  return { files: numbers.files, models, trials, speakers: speakersOf(numbers.files, root, models, trials) };
+  const speakers = speakersOf(numbers.files, root, models, trials);
+  return { files: numbers.files, models, speakers, ...sampledList(trials, mostTrials) };
 }
 
-async function fromList(path: string): Promise<TrialSet> {
-  const text = await readFile(path, "utf8");
+function sampledList(trials: readonly Trial[], most: number): Pick<TrialSet, "trials" | "sampled"> {
+  const kinds = [true, false].map((same) => trials.filter((trial) => trial.same === same));
+  const [same, different] = kinds.map(({ length }) => length) as [number, number];
+  if (same <= most && different <= most) return { trials };
+  const random = seededRandom(1);
+  const kept = kinds.flatMap((kind) => Array.from(sampleOf(kind.length, most, random), (i) => kind[i]!));
+  return { trials: kept, sampled: { from: { same, different }, callers: wholeTests(trials, most, random) } };
+}
+
+/** All trials of some tested recordings, at most so many. */
+function wholeTests(trials: readonly Trial[], most: number, random: () => number): Trial[] {
+  const counts = new Map<number, number>();
+  for (const { test } of trials) counts.set(test, (counts.get(test) ?? 0) + 1);
+  const chosen = new Set<number>();
+  let left = most;
+  for (const { test } of [...counts.keys()].map((test) => ({ test, at: random() })).sort((a, b) => a.at - b.at)) {
+    left -= counts.get(test)!;
+    if (left < 0) break;
+    chosen.add(test);
+  }
+  return trials.filter(({ test }) => chosen.has(test));
+}
+
+async function fromList(path: string, mostTrials: number): Promise<TrialSet> {
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ERR_STRING_TOO_LONG" && error.code !== "ERR_FS_FILE_TOO_LARGE") throw error;
+    throw new TrialSetError(`${path}: the list is too large: at most 512 MB can be read; evaluate a part of its lines`);
+  });
   if (text.includes("\0"))
     throw new TrialSetError(`${path}: not a text list (to measure one recording use "vivavoce measure")`);
   try {
-    return parseTrialList(text, dirname(resolve(path)));
+    return parseTrialList(text, dirname(resolve(path)), mostTrials);
   } catch (error) {
     if (error instanceof TrialSetError) throw new TrialSetError(`${path}: ${error.message}`);
     throw error;
@@ -183,42 +227,117 @@ const ENROLLING_FILES = 3;
  * the same speaker and all others. If no speaker has two sessions, every other recording of a speaker counts as
  * another session, and errors are those within one session.
  */
-async function fromFolder(folder: string): Promise<TrialSet> {
+async function fromFolder(folder: string, mostTrials: number): Promise<TrialSet> {
   let sessions = await sessionsOf(folder);
   if (sessions.length === 0)
     throw new TrialSetError(`${folder}: found no recordings named speaker/session/file.wav or speaker/file.wav`);
   const sessionCounts = new Map<string, number>();
   for (const { speaker } of sessions) sessionCounts.set(speaker, (sessionCounts.get(speaker) ?? 0) + 1);
-  const halved = Math.max(...sessionCounts.values()) < 2;
+  const halved = sessions.length === sessionCounts.size;
   if (halved) sessions = sessions.flatMap(halves);
 
-  const numbers = new FileNumbers();
-  const numbered = sessions.map((session) => ({
-    ...session,
-    numbers: session.files.map((file) => numbers.number(file)),
-  }));
-  const speakerNumbers = new Map([...sessionCounts.keys()].map((speaker, i) => [speaker, i]));
-  const speakers: number[] = [];
-  for (const session of numbered)
-    for (const file of session.numbers) speakers[file] = speakerNumbers.get(session.speaker)!;
-
-  const models: number[][] = [];
-  const trials: Trial[] = [];
-  for (const enrolling of numbered) {
-    const model = models.push(enrolling.numbers.slice(0, ENROLLING_FILES)) - 1;
-    for (const tested of numbered) {
-      if (tested.session === enrolling.session && tested.speaker === enrolling.speaker) continue;
-      const same = tested.speaker === enrolling.speaker;
-      for (const test of tested.numbers) trials.push({ model, test, same });
-    }
-  }
-  if (!trials.some((trial) => trial.same))
-    throw new TrialSetError(`${folder}: no speaker has two recordings to compare`);
-  if (trials.every((trial) => trial.same))
-    throw new TrialSetError(`${folder}: found only one speaker; at least two are needed`);
+  const files = sessions.flatMap((session) => session.files);
+  const speakers = numberedSpeakers(sessions);
+  const everybody = { first: 0, end: files.length };
+  const random = seededRandom(1);
+  const same = trialsAgainst(
+    speakers.flatMap(({ span, enrollments }) => enrollments.map((own) => ({ within: span, without: own }))),
+    true,
+    mostTrials,
+    random,
+  );
+  const different = trialsAgainst(
+    speakers.flatMap(({ span, enrollments }) => enrollments.map(() => ({ within: everybody, without: span }))),
+    false,
+    mostTrials,
+    random,
+  );
+  if (same.all === 0) throw new TrialSetError(`${folder}: no speaker has two recordings to compare`);
+  if (different.all === 0) throw new TrialSetError(`${folder}: found only one speaker; at least two are needed`);
+  const isSample = same.all > mostTrials || different.all > mostTrials;
+  const from = { same: same.all, different: different.all };
   const note =
     "no speaker has two sessions: every other recording of a speaker counts as another session, so errors are those within one session";
-  return { files: numbers.files, speakers, models, trials, ...(halved ? { note } : {}) };
+  return {
+    files,
+    speakers: speakers.flatMap(({ span }, speaker) => new Array<number>(span.end - span.first).fill(speaker)),
+    models: speakers.flatMap(({ enrollments }) => enrollments.map(enrolling)),
+    trials: [...same.trials, ...different.trials].sort((a, b) => a.model - b.model || a.test - b.test),
+    ...(isSample ? { sampled: { from, callers: drawnCallers(speakers, same.trials, random) } } : {}),
+    ...(halved ? { note } : {}),
+  };
+}
+
+/** Numbers of consecutive files. */
+interface Span {
+  readonly first: number;
+  readonly end: number;
+}
+
+interface NumberedSpeaker {
+  readonly span: Span;
+  /** Number of the speaker's first enrollment. */
+  readonly model: number;
+  /** One for each session. */
+  readonly enrollments: readonly Span[];
+}
+
+const enrolling = ({ first, end }: Span): number[] =>
+  Array.from({ length: Math.min(end - first, ENROLLING_FILES) }, (_, i) => first + i);
+
+/** The sessions of a speaker follow each other. */
+function numberedSpeakers(sessions: readonly SessionFiles[]): NumberedSpeaker[] {
+  const speakers: { span: Span; model: number; enrollments: Span[] }[] = [];
+  let first = 0;
+  for (const [model, { speaker, files }] of sessions.entries()) {
+    const span = { first, end: first + files.length };
+    if (model === 0 || sessions[model - 1]!.speaker !== speaker) speakers.push({ span, model, enrollments: [] });
+    const known = speakers.at(-1)!;
+    known.enrollments.push(span);
+    known.span = { first: known.span.first, end: span.end };
+    first = span.end;
+  }
+  return speakers;
+}
+
+/** Each enrollment is tested with the files of `within` that are not in `without`, a part of it. At most so many trials are drawn from all. */
+function trialsAgainst(
+  enrollments: readonly { readonly within: Span; readonly without: Span }[],
+  same: boolean,
+  most: number,
+  random: () => number,
+): { trials: Trial[]; all: number } {
+  const starts: number[] = [];
+  let all = 0;
+  for (const { within, without } of enrollments) {
+    starts.push(all);
+    all += within.end - within.first - (without.end - without.first);
+  }
+  let model = 0;
+  const trials = Array.from(sampleOf(all, most, random), (index) => {
+    while (starts[model + 1]! <= index) model++;
+    const { within, without } = enrollments[model]!;
+    const file = within.first + index - starts[model]!;
+    return { model, test: file < without.first ? file : file + without.end - without.first, same };
+  });
+  return { trials, all };
+}
+
+/** Recordings that are compared with lists, and other speakers: enough for the longest list, even if some cannot be enrolled. */
+const CALLERS = 400;
+const MOST_OTHERS = 1100;
+
+/** Some tested recordings, each with its trials of the same speaker and with one enrollment of each of many other speakers. */
+function drawnCallers(speakers: readonly NumberedSpeaker[], same: readonly Trial[], random: () => number): Trial[] {
+  const own = new Map<number, Trial[]>();
+  for (const trial of same) own.set(trial.test, [...(own.get(trial.test) ?? []), trial]);
+  const tests = [...own.keys()];
+  return Array.from(sampleOf(tests.length, CALLERS, random), (i) => tests[i]!).flatMap((test) => {
+    const others = speakers.filter(({ span }) => test < span.first || test >= span.end);
+    const met = Array.from(sampleOf(others.length, MOST_OTHERS, random), (i) => others[i]!);
+    const drawn = met.map(({ model, enrollments }) => model + Math.floor(random() * enrollments.length));
+    return [...own.get(test)!, ...drawn.map((model) => ({ model, test, same: false }))];
+  });
 }
 
 function halves({ speaker, session, files }: SessionFiles): SessionFiles[] {

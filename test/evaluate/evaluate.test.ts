@@ -54,6 +54,17 @@ describe("an evaluation", () => {
     expect(summary!.promisedPoints[0]!.falseMatchRate).toBe(0);
   });
 
+  it("of a random sample says how many trials there are, and compares with lists as one of all trials", async () => {
+    const cache = VoiceCache.inMemory();
+    const all = await evaluate(await readTrialSet(join(folder, "set")), parts(cache), { resamples: 0 });
+    const few = await evaluate(await readTrialSet(join(folder, "set"), 60), parts(cache), { resamples: 0 });
+    expect(all.sampledFrom).toBeNull();
+    expect(few.sampledFrom).toEqual({ same: 32, different: 256 });
+    expect(few.trials.length + few.unscoredTrials).toBe(32 + 60);
+    expect(few.openSet.map(({ size }) => size)).toEqual(all.openSet.map(({ size }) => size));
+    expect(few.summary!.speakers).toBe(5);
+  });
+
   it("names the first recording that was enrolled, and recordings that are copies of others", async () => {
     const copies = join(folder, "copies");
     const put = async (path: string, bytes: Uint8Array | string) => {

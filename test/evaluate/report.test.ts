@@ -14,6 +14,7 @@ function evaluationOf(trials: ScoredTrial[]): Evaluation {
     condition: "noise <10 dB>",
     recordings: 40,
     trials,
+    sampledFrom: { same: 1000, different: 123_456_789 },
     summary: summarize(trials, { resamples: 50, threshold: (rate) => -Math.log(rate) }),
     byNetSpeech: summarizeBy(trials, NET_SPEECH_BANDS, (trial) => trial.netSpeechSeconds, { resamples: 20 }),
     bySnr: summarizeBy(trials, SNR_BANDS, (trial) => trial.snrDb, { resamples: 20 }),
@@ -49,6 +50,7 @@ describe("the report", () => {
 
   it("draws three plots and the figures, loads nothing and escapes everything", () => {
     const html = reportHtml("DEV <set>", [evaluationOf(trials)], new Date(0));
+    expect(html).toContain("1000 / 123456789");
     const { document } = parseHTML(html);
     expect(document.querySelectorAll("figure svg")).toHaveLength(3);
     for (const svg of document.querySelectorAll("figure svg")) {

@@ -2,6 +2,8 @@ import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { seededRandom } from "../../src/evaluate/bootstrap.js";
+import { sampleOf } from "../../src/evaluate/sample.js";
 import { parseTrialList, readTrialSet } from "../../src/evaluate/trials.js";
 import { VoiceCache } from "../../src/evaluate/voice-cache.js";
 
@@ -86,6 +88,43 @@ describe("a list of trials", () => {
   });
 });
 
+describe("a long list", () => {
+  const lines = Array.from({ length: 40 }, (_, test) =>
+    Array.from({ length: 10 }, (_, model) => `${test % 10 === model ? 1 : 0} m${model}.wav t${test}.wav`),
+  ).flat();
+
+  it("is sampled, with all trials of some recordings for lists", () => {
+    const all = parseTrialList(lines.join("\n"), "/speech");
+    const set = parseTrialList(lines.join("\n"), "/speech", 100);
+    expect(set.sampled!.from).toEqual({ same: 40, different: 360 });
+    expect(set.trials.filter(({ same }) => same)).toHaveLength(40);
+    expect(set.trials.filter(({ same }) => !same)).toHaveLength(100);
+    expect(set.speakers).toEqual(all.speakers);
+    expect(set.sampled!.callers).toHaveLength(100);
+    expect(new Set(set.sampled!.callers.map(({ test }) => test)).size).toBe(10);
+  });
+});
+
+describe("a sample", () => {
+  it("takes each number equally often, none twice, and all if there are no more", () => {
+    const random = seededRandom(7);
+    const taken = new Array<number>(20).fill(0);
+    const draws = 4000;
+    for (let i = 0; i < draws; i++) {
+      const sample = [...sampleOf(20, 5, random)];
+      expect(new Set(sample).size).toBe(5);
+      expect(sample).toEqual([...sample].sort((a, b) => a - b));
+      for (const number of sample) taken[number]! += 1;
+    }
+    // Five standard deviations of a binomial count.
+    const expected = draws / 4;
+    for (const count of taken) expect(Math.abs(count - expected)).toBeLessThan(5 * Math.sqrt(expected * 0.75));
+    expect([...sampleOf(3, 5, random)]).toEqual([0, 1, 2]);
+    const many = 4e8 * 1e3;
+    expect(Math.max(...sampleOf(many, 1000, random))).toBeGreaterThan(many * 0.98);
+  });
+});
+
 describe("a folder", () => {
   it("enrolls from one session and tests the others", async () => {
     await touch("a/1/1.wav", "a/1/2.wav", "a/1/3.wav", "a/1/4.wav", "a/2/1.wav", "b/1/1.wav", "b/1/note.txt");
@@ -128,6 +167,30 @@ describe("a folder", () => {
     const set = await readTrialSet(folder);
     expect(set.trials.filter((trial) => trial.same)).toHaveLength(4);
     for (const trial of set.trials) expect(set.models[trial.model]).not.toContain(trial.test);
+  });
+
+  it("with too many trials gives a random sample of them, always the same, and says how many there are", async () => {
+    for (let speaker = 10; speaker < 40; speaker++)
+      await touch(...[1, 2, 3, 4].map((i) => `s${speaker}/${1 + (i % 2)}/${i}.wav`));
+    const all = await readTrialSet(folder);
+    expect(all.sampled).toBeUndefined();
+    const known = new Set(all.trials.map((trial) => JSON.stringify(trial)));
+    const set = await readTrialSet(folder, 500);
+    expect(set).toEqual(await readTrialSet(folder, 500));
+    expect({ ...all, trials: [] }).toEqual({ ...set, trials: [], sampled: undefined });
+    // 60 sessions of two recordings: the other session of the speaker, and all of 29 others.
+    expect(set.sampled!.from).toEqual({ same: 60 * 2, different: 60 * 29 * 4 });
+    expect(set.trials.filter(({ same }) => same)).toHaveLength(120);
+    expect(set.trials.filter(({ same }) => !same)).toHaveLength(500);
+    expect(new Set(set.trials.map((trial) => JSON.stringify(trial))).size).toBe(620);
+    for (const trial of [...set.trials, ...set.sampled!.callers]) expect(known).toContain(JSON.stringify(trial));
+    // For lists: every recording with all that enrolls its speaker, and with each other speaker once.
+    expect(set.sampled!.callers).toHaveLength(120 * (1 + 29));
+    const first = set.sampled!.callers.filter(({ test, same }) => test === 0 && !same);
+    expect(new Set(first.map(({ model }) => set.speakers[set.models[model]![0]!])).size).toBe(29);
+    // Of the same speaker too, if those are too many.
+    const few = await readTrialSet(folder, 50);
+    expect(few.trials.filter(({ same }) => same)).toHaveLength(50);
   });
 
   it("follows links to folders", async () => {
