@@ -38,6 +38,9 @@ export interface Calibration {
   readonly speakers: { readonly cosine: number; readonly seconds: number };
 }
 
+/** Lower limit of the impostors' spread, so that a smaller rate always gives a higher threshold. A fit must not go below it. */
+export const leastSpread = 0.05;
+
 const bad = (what: string) => badModel(`the calibration cannot be used: ${what}`);
 
 /** `String` throws for some objects that JSON can hold. */

@@ -1,5 +1,5 @@
 /** Templates, scores and the summary of a voice, computed by the kernels of assembly/score. */
-import { type Calibration, featureNames, type Term } from "./calibration.js";
+import { type Calibration, featureNames, leastSpread, type Term } from "./calibration.js";
 import { badArgument, badModel, EngineError } from "./engine-error.js";
 import type { Kernels } from "./kernels.js";
 import type { VoiceClassAxis } from "./model-file.js";
@@ -19,9 +19,6 @@ export interface VoiceSummary {
   readonly voiceClass: number | null;
   readonly speakers: number;
 }
-
-/** Lower limit of the impostors' spread, so that a smaller rate always gives a higher threshold. */
-const leastSpread = 0.05;
 
 /** Checks that this is a unit vector of the model's length: nothing else is ever scored. */
 export function checkEmbedding(embedding: Float32Array, dimensions: number): void {

@@ -2,7 +2,7 @@
  * Fits a calibration to an operator's own trials; the fewer speakers, the closer it stays to the calibration it starts from. Four numbers are fitted:
  * level and slope of the ratio, and center (at the 90th percentile) and spread of impostors.
  */
-import type { Term } from "../engine/calibration.js";
+import { leastSpread, type Term } from "../engine/calibration.js";
 import { probit } from "../voiceprint/probit.js";
 import type { Copy } from "./evaluate.js";
 import { cllr, equalErrorRate, sortedByRatio } from "./metrics.js";
@@ -39,7 +39,6 @@ const RATIO_DEVIATIONS = [1.5, 0.7] as const;
 const RATIO_TRIALS = 0.4;
 /** Quantiles used for the impostors' percentile and spread: beyond them, few speakers give too few trials. */
 const SHARES = [0.9, 0.97] as const;
-const LEAST_SPREAD = 0.03;
 /** Above this equal error rate, the labels are probably wrong. */
 const MOST_EER = 0.35;
 /** The same recording twice. */
@@ -62,7 +61,7 @@ export function fitCalibration(trials: readonly ScoredTrial[], copies: readonly 
     number,
     number,
   ];
-  const spread = Math.max((atHigh - atLow) / (high - low), LEAST_SPREAD);
+  const spread = Math.max((atHigh - atLow) / (high - low), leastSpread);
   const weight = weightOf(speakers, LEVEL_SPEAKERS);
   const spreadFactor = (spread / usual) ** weightOf(speakers, SPREAD_SPEAKERS);
   const centerShift = (1 - weight) * low * usual + weight * atLow - low * usual * spreadFactor;
@@ -194,7 +193,7 @@ export const underFit = (
     ratios: { unlike: level + slope * trial.ratios.unlike, identical: level + slope * trial.ratios.identical },
     impostors: {
       center: trial.impostors.center + centerShift,
-      spread: trial.impostors.spread * spreadFactor,
+      spread: Math.max(leastSpread, trial.impostors.spread * spreadFactor),
     },
   }));
 

@@ -74,6 +74,20 @@ describe("an operator's own calibration", () => {
     expect(fit.weight).toBeLessThan(0.3);
   });
 
+  test("impostors that spread less than the engine's lower limit still pass at the rate that was fitted", () => {
+    const trials = population({ speakers: 60, center: 0.2, spread: 0.02 });
+    const fit = fitCalibration(trials);
+    // The engine's own lower limit; the fit is made at the 90th percentile.
+    const passed = trials.filter(
+      ({ same, raw }) =>
+        !same && Math.atanh(raw) >= 0.2 + fit.centerShift + 1.2816 * Math.max(0.05, 0.17 * fit.spreadFactor),
+    );
+    const share = passed.length / trials.filter(({ same }) => !same).length;
+    expect(share).toBeGreaterThan(0.05);
+    expect(share).toBeLessThan(0.2);
+    expect(underFit(trials, { ...fit, spreadFactor: 0.1 })[0]!.impostors.spread).toBe(0.05);
+  });
+
   test("the written section gives the fitted ratios", () => {
     const trials = population({ speakers: 12, center: 0.3 });
     const fit = fitCalibration(trials);
