@@ -12,6 +12,31 @@ export function checkOperators({ nodes }: OnnxGraph): void {
     throw new ImportRefusal(`the network uses operators that are not supported: ${missing.join(", ")}`);
 }
 
+/** Refuses a graph in which a node reads what nothing before it makes. */
+export function checkReferences({ nodes, constants, input, frames, output }: OnnxGraph): void {
+  // An input that is left out has an empty name.
+  const known = new Set(["", ...constants.keys(), input, ...(frames === null ? [] : [frames])]);
+  for (const { type, inputs, outputs } of nodes) {
+    const missing = inputs.find((name) => !known.has(name));
+    if (missing !== undefined)
+      throw new ImportRefusal(`the graph is malformed: ${type} reads ${missing}, which nothing before it makes`);
+    for (const name of outputs) known.add(name);
+  }
+  if (!known.has(output)) throw new ImportRefusal(`the graph is malformed: nothing makes its output ${output}`);
+}
+
+/** A graph may have other inputs and shapes than its operators need in any place: what fails there is the graph's fault. */
+export function orMalformed<T>(what: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ImportRefusal) throw error;
+    throw new ImportRefusal(`the graph is malformed: ${what} has other inputs or shapes than it needs`, {
+      cause: error,
+    });
+  }
+}
+
 /** The output of the graph. `see` is called with every intermediate tensor. */
 export function compute(
   { nodes, constants, input, frames, output }: OnnxGraph,
@@ -25,7 +50,9 @@ export function compute(
   for (const [i, node] of nodes.entries()) for (const name of node.inputs) lastUse.set(name, i);
   for (const [i, node] of nodes.entries()) {
     const inputs = node.inputs.map((name) => values.get(name)!);
-    const made = node.type === "Split" ? split(inputs, node) : [computed(inputs, node)];
+    const made = orMalformed(`${node.type} ${node.outputs[0]}`, () =>
+      node.type === "Split" ? split(inputs, node) : [computed(inputs, node)],
+    );
     for (const [k, name] of node.outputs.entries()) {
       values.set(name, made[k]!);
       see(name, made[k]!);

@@ -8,7 +8,7 @@ import { StreamKernel } from "../engine/stream-kernel.js";
 import { tdnnNetworkOf, tdnnProgram, tdnnTensors } from "../engine/tdnn-layers.js";
 import { findCampplus } from "./campplus.js";
 import { findEcapa } from "./ecapa.js";
-import { checkOperators, compute } from "./float-graph.js";
+import { checkOperators, checkReferences, compute, orMalformed } from "./float-graph.js";
 import { ImportRefusal } from "./import-refusal.js";
 import { sectionBytes, tensorBytes } from "./model-writer.js";
 import { Moments } from "./moments.js";
@@ -70,7 +70,11 @@ export async function importNetwork(
 ): Promise<ImportedNetwork> {
   const graph = readOnnx(onnx);
   checkOperators(graph);
-  const network = findCampplus(graph) ?? findResnet34(graph) ?? findEcapa(graph) ?? findTitanet(graph);
+  checkReferences(graph);
+  const network = orMalformed(
+    "one of its layers",
+    () => findCampplus(graph) ?? findResnet34(graph) ?? findEcapa(graph) ?? findTitanet(graph),
+  );
   if (!network)
     throw new ImportRefusal(
       "this network is not supported: CAM++, ECAPA-TDNN, TitaNet and the ResNet34 of WeSpeaker can be imported",
@@ -96,9 +100,11 @@ export async function importNetwork(
     published.push(output.data);
     onProgress(i + 1, windows.length);
   }
-  const quantized = network.quantize(
-    (name) => peaks.get(name)!,
-    (reading) => moments.get(reading)!,
+  const quantized = orMalformed("one of its layers", () =>
+    network.quantize(
+      (name) => peaks.get(name)!,
+      (reading) => moments.get(reading)!,
+    ),
   );
   const { architecture } = network;
   assertAsTheKernelsTakeThem(quantized, architecture);

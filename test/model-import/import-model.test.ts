@@ -1,11 +1,14 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { Graph } from "../../bench/nn/onnx.mjs";
+import { GRAPHS } from "../../bench/nn/tdnn-golden.mjs";
 import { openEngine } from "../../dist/engine/index.js";
 import { importNetwork } from "../../dist/model-import/import-model.js";
 import { modelFileBytes, sectionBytes } from "../../dist/model-import/model-writer.js";
 import { readModelFile } from "../../src/engine/model-file.js";
 import { accurateModel } from "../../src/engine/shipped-model.js";
+import { compute } from "../../src/model-import/float-graph.js";
+import { readOnnx } from "../../src/model-import/onnx.js";
 import { speak } from "../voice.js";
 import { publishedResnet34, tensorsOf } from "./published-graphs.js";
 
@@ -68,6 +71,38 @@ describe("a network that cannot be imported is refused with a reason", () => {
       new Uint8Array(64).fill(255),
     ])
       await expect(importNetwork(bytes, nothing())).rejects.toThrow("the file is not an ONNX model");
+  });
+
+  test("a graph that lacks what its nodes read, or has other shapes than they need", async () => {
+    const made = (build: (graph: Graph, x: string) => string) => {
+      const graph = new Graph();
+      graph.output(build(graph, graph.input("features", [1, 0, 80])), [1, 0, 80]);
+      return graph.encode();
+    };
+    await expect(
+      importNetwork(
+        made((graph) => graph.node("Relu", ["nowhere"])),
+        nothing(),
+      ),
+    ).rejects.toThrow("the graph is malformed: Relu reads nowhere, which nothing before it makes");
+    await expect(
+      importNetwork(
+        made(() => "nowhere"),
+        nothing(),
+      ),
+    ).rejects.toThrow("the graph is malformed: nothing makes its output nowhere");
+    const given = { shape: [1, 2, 80], data: new Float32Array(160) };
+    expect(() => compute(readOnnx(made((graph, x) => graph.node("Reshape", [x]))), given, 2)).toThrow(
+      /^the graph is malformed: Reshape v\d+ has other inputs or shapes than it needs$/,
+    );
+    // The first norm of a network that is otherwise recognized reads its mean from the data.
+    const ecapa = Buffer.from(GRAPHS.ecapa!.graph()).toString("latin1");
+    const names = (...all: string[]) => all.map((name) => `\n\x02${name}`).join("");
+    const cut = ecapa.replace(names("v6", "v7", "v8", "v9"), names("v6", "v7", "v8", "v0"));
+    expect(cut).not.toBe(ecapa);
+    await expect(importNetwork(Buffer.from(cut, "latin1"), nothing())).rejects.toThrow(
+      "the graph is malformed: one of its layers has other inputs or shapes than it needs",
+    );
   });
 
   test("a network of another shape, and an unknown one", async () => {
