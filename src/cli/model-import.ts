@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { AudioError } from "../audio/audio-error.js";
 import { readModelFile } from "../engine/model-file.js";
 import { ModelFileError } from "../engine/model-file-error.js";
 import { readModel } from "../engine/platform.js";
@@ -165,9 +164,9 @@ async function* recordingsIn(folder: string) {
     for (let i = first; i < files.length; i += step) {
       const path = join(folder, files[i]!);
       yield mono(
-        await decode(await readFile(path)).catch((error: unknown) => {
-          throw error instanceof AudioError ? new CommandError(`${path}: ${error.message}`) : error;
-        }),
+        await readFile(path)
+          .then(decode)
+          .catch((error: unknown) => Promise.reject(faultOf(path, error))),
       );
     }
 }

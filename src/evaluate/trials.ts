@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { seededRandom } from "./bootstrap.js";
@@ -147,17 +148,23 @@ function wholeTests(trials: readonly Trial[], most: number, random: () => number
   return trials.filter(({ test }) => chosen.has(test));
 }
 
+/** As some programs save text: it begins with a mark of the byte order. */
+const isUtf16 = (bytes: Uint8Array) =>
+  (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
+
+const TOO_LARGE: ReadonlySet<string | undefined> = new Set(["ERR_STRING_TOO_LONG", "ERR_FS_FILE_TOO_LARGE"]);
+
 async function fromList(path: string, mostTrials: number): Promise<TrialSet> {
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ERR_STRING_TOO_LONG" && error.code !== "ERR_FS_FILE_TOO_LARGE") throw error;
-    throw new TrialSetError(`${path}: the list is too large: at most 512 MB can be read; evaluate a part of its lines`);
-  });
-  if (text.includes("\0"))
-    throw new TrialSetError(`${path}: not a text list (to measure one recording use "vivavoce measure")`);
   try {
-    return parseTrialList(text, dirname(resolve(path)), mostTrials);
+    const bytes = await readFile(path);
+    if (bytes.includes(0) && !isUtf16(bytes))
+      throw new TrialSetError('not a text list (to measure one recording use "vivavoce measure")');
+    if (!isUtf8(bytes)) throw new TrialSetError("the list is not in UTF-8; save it in that encoding");
+    return parseTrialList(bytes.toString(), dirname(resolve(path)), mostTrials);
   } catch (error) {
     if (error instanceof TrialSetError) throw new TrialSetError(`${path}: ${error.message}`);
+    if (TOO_LARGE.has((error as NodeJS.ErrnoException).code))
+      throw new TrialSetError(`${path}: at most 512 MB of a list can be read; evaluate a part of its lines`);
     throw error;
   }
 }

@@ -88,6 +88,28 @@ describe("a list of trials", () => {
   });
 });
 
+describe("a list in a file", () => {
+  const given = async (bytes: Uint8Array) => {
+    await writeFile(join(folder, "list.txt"), bytes);
+    return readTrialSet(join(folder, "list.txt"));
+  };
+
+  it("may begin with a byte order mark and have the line ends of Windows", async () => {
+    const set = await given(Buffer.from("\ufeff1\ta b.wav\tä.wav\r\n0\ta b.wav\tc.wav\r\n"));
+    expect(set.files.map((file) => file.slice(folder.length + 1))).toEqual(["a b.wav", "ä.wav", "c.wav"]);
+  });
+
+  it("is refused in another encoding, and if it is not text", async () => {
+    await expect(given(Buffer.from("\ufeff1 a.wav b.wav", "utf16le"))).rejects.toThrow(
+      "list.txt: the list is not in UTF-8",
+    );
+    await expect(given(Buffer.from("1 \xe4.wav b.wav", "latin1"))).rejects.toThrow(
+      "list.txt: the list is not in UTF-8",
+    );
+    await expect(given(Uint8Array.of(82, 73, 70, 70, 0, 1))).rejects.toThrow("list.txt: not a text list");
+  });
+});
+
 describe("a long list", () => {
   const lines = Array.from({ length: 40 }, (_, test) =>
     Array.from({ length: 10 }, (_, model) => `${test % 10 === model ? 1 : 0} m${model}.wav t${test}.wav`),
