@@ -12,7 +12,11 @@ function completions(program: Command): Completion[] {
   const visit = (command: Command, path: readonly string[]): Completion[] => {
     const options = command.options.flatMap((option) => (option.long ? [option.long] : []));
     const subcommands = command.commands.map((one) => one.name());
-    const takesFiles = command.registeredArguments.some((argument: Argument) => /file|folder/.test(argument.name()));
+    const values = [
+      ...command.registeredArguments.map((argument: Argument) => argument.name()),
+      ...command.options.map(({ flags }) => flags.replace(/^[^<[]*/, "")),
+    ];
+    const takesFiles = values.some((value) => /file|folder|onnx|model|store|json/.test(value));
     return [
       { path: path.join(" "), words: [...subcommands, ...options, "--help"], takesFiles },
       ...command.commands.flatMap((one) => visit(one, [...path, one.name()])),
@@ -59,6 +63,7 @@ ${PATH_LOOP(program)}
 ${cases(program)}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
+  local IFS=$'\\n'
   if [[ $files == 1 || $current == */* ]]; then COMPREPLY+=($(compgen -f -- "$current")); fi
 }
 complete -o filenames -F _vivavoce vivavoce

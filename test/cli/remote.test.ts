@@ -308,6 +308,9 @@ describe("completion", () => {
     expect(await offered("watchlist", "")).toEqual(expect.arrayContaining(["create", "add", "check"]));
     expect(await offered("watchlist", "check", "--ign")).toEqual(["--ignore-checkpoints"]);
     expect(await offered("verify", "ada", "text")).toEqual(["text.wav"]);
+    await writeFile(join(folder, "with a space.wav"), "");
+    for (const words of [["measure"], ["model", "import"], ["model", "info"], ["serve", "--config"], ["call", "--wav"]])
+      expect(await offered(...words, "with")).toEqual(["with a space.wav"]);
     expect(await offered("serve", "--po")).toEqual(["--port"]);
   });
 
