@@ -36,12 +36,12 @@ async function enroll(name: string, files: string[], options: Options): Promise<
   const output = createOutput(options.json ?? false);
   const progress = createProgress(!output.json);
   const format = mediaFormat(options);
+  // Reads all files before a store is opened, so that a wrong file name does not leave half an enrollment, or an empty store.
+  const recordings = [];
+  for (const file of files) recordings.push(audioOf(await recordingOf(file, format)));
   const { operations, close } = await openOperations(options);
   try {
     const voices = new Voiceprints(operations, options);
-    // Reads all files before anything is stored, so that a wrong file name does not leave half an enrollment.
-    const recordings = [];
-    for (const file of files) recordings.push(audioOf(await recordingOf(file, format)));
     progress.start("enrolling", files.length);
     const choices = {
       tag: options.tag,

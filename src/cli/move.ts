@@ -1,5 +1,5 @@
 /** Moves voiceprints between stores in sealed files. */
-import { open, readFile, unlink } from "node:fs/promises";
+import { lstat, open, readFile, unlink } from "node:fs/promises";
 import type { Command } from "commander";
 import { StatusError } from "../contract/index.js";
 import type { Operations } from "../contract/operations.js";
@@ -9,6 +9,7 @@ import { faultOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
 import { withOperations } from "./operations.js";
 import { createOutput } from "./output.js";
+import { assertCanWrite } from "./output-file.js";
 import { type PlaceOptions, withPlace } from "./shared-options.js";
 import { readStandardInput } from "./standard-input.js";
 
@@ -46,6 +47,8 @@ export function exportCommand(program: Command): void {
       file: string,
       options: PassphraseOptions & { readonly fraudster?: boolean; readonly plain?: boolean },
     ) => {
+      if (await lstat(file).catch(() => null)) throw alreadyThere(file);
+      await assertCanWrite(file);
       const passphrase = options.plain ? null : await passphraseOf(options);
       await onVoices(options, async (voices, operations) => {
         const owner = options.fraudster ? "fraudster" : "person";
@@ -107,12 +110,12 @@ const onVoices = (
     );
   });
 
+const alreadyThere = (path: string) => new CommandError(`${path} already exists; choose another file`);
+
 /** Readable by its owner only, and never overwrites a file, which may be the only copy of a voiceprint. */
 async function writeNew(path: string, content: string): Promise<void> {
   const file = await open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === "EEXIST"
-      ? new CommandError(`${path} already exists; choose another file`)
-      : faultOf(path, error);
+    throw error.code === "EEXIST" ? alreadyThere(path) : faultOf(path, error);
   });
   try {
     await file.writeFile(`${content}\n`);

@@ -258,6 +258,20 @@ describe("errors are clear", () => {
     );
   });
 
+  it("opens no store for a recording that does not exist, and asks no box for an export that cannot be written", async () => {
+    const wrong = await run("enroll", "ada", file("missing.wav"), "--store", file("store"));
+    expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("missing.wav: no such file") });
+    await expect(stat(file("store"))).rejects.toThrow("ENOENT");
+    const box = ["--plain", "--url", "http://127.0.0.1:9", "--token", "x"];
+    expect(await run("export", "ada", "nowhere/ada.json", ...box)).toMatchObject({
+      code: 2,
+      err: "error: nowhere/ada.json: there is no folder nowhere\n",
+    });
+    expect((await run("export", "ada", file("text.wav"), ...box)).err).toMatch(
+      /text\.wav already exists; choose another/,
+    );
+  });
+
   it("prints errors as JSON too", async () => {
     const ran = await run("verify", "nobody", file("ada-4.wav"), ...place, "--json");
     expect(ran.json.error).toMatch(/nobody/);
