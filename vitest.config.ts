@@ -6,6 +6,7 @@ export const library = [
   "test/bench/conditions.test.ts",
   "test/cli/documents.test.ts",
   "test/cli/local.test.ts",
+  "test/cli/output-file.test.ts",
   "test/contract/package-root.test.ts",
   "test/dsp/quality.test.ts",
   "test/engine/attack.test.ts",

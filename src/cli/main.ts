@@ -12,4 +12,10 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 });
 process.stderr.on("error", () => {});
 
+// Node would exit with 1, which means that a check said no.
+process.on("uncaughtException", (error) => {
+  process.stderr.write(`${error?.stack ?? error}\n`);
+  process.exit(ExitCode.failed);
+});
+
 process.exitCode = await main(process.argv.slice(2));

@@ -79,6 +79,15 @@ describe("an answer", () => {
     expect(code).toBe(0);
   });
 
+  it("is never taken for the no of a check if the command itself breaks", async () => {
+    const breaks = `process.stdout.write = () => setImmediate(() => { throw new Error("broken"); })`;
+    const started = ["--import", `data:text/javascript,${encodeURIComponent(breaks)}`, MAIN, "completion", "bash"];
+    const child = spawn(process.execPath, started, { stdio: ["ignore", "pipe", "pipe"] });
+    const [said, [code]] = await Promise.all([text(child.stderr!), once(child, "close")]);
+    expect(said).toContain("Error: broken");
+    expect(code).toBe(4);
+  });
+
   it("that cannot be written is an error", async () => {
     const child = printing(openSync("/dev/full", "w"));
     const [said, [code]] = await Promise.all([text(child.stderr!), once(child, "close")]);
