@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { pcm16Wav } from "../audio/wav-writer.js";
@@ -17,6 +17,7 @@ import { fraudster, person } from "./calls.js";
 import { ExitCode } from "./exit-code.js";
 import { openOperations } from "./operations.js";
 import { createOutput, table, words } from "./output.js";
+import { writeOutput } from "./output-file.js";
 import { createProgress } from "./progress.js";
 import { type PlaceOptions, withPlace } from "./shared-options.js";
 
@@ -63,7 +64,7 @@ async function writeVoices(folder: string, json: boolean): Promise<void> {
   for (const { name, speaker } of [...PEOPLE, MALLORY]) {
     for (let take = 1; take <= PHRASES + 1; take++) {
       const file = join(folder, `${name}-${take}.wav`);
-      await writeFile(file, phrase(speaker, take));
+      await writeOutput(file, phrase(speaker, take));
       files.push(file);
     }
   }

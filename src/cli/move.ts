@@ -122,7 +122,7 @@ async function writeNew(path: string, content: string): Promise<void> {
     await file.sync();
   } catch (error) {
     await unlink(path);
-    throw error;
+    throw faultOf(path, error);
   } finally {
     await file.close();
   }

@@ -33,7 +33,8 @@ export async function assertCanWrite(...paths: readonly (string | undefined)[]):
 export async function writeOutput(path: string, content: string | Uint8Array, mode?: number): Promise<void> {
   const found = await foundAt(path);
   // A device or a pipe, such as /dev/stdout, must not be replaced by a file.
-  if (found && !found.isFile()) return writeFile(path, content);
+  if (found && !found.isFile())
+    return writeFile(path, content).catch((error: unknown) => Promise.reject(refused(path, error)));
   const file = found ? await realpath(path) : path;
   const unfinished = `${file}.${process.pid}.new`;
   try {

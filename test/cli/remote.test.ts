@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -305,6 +305,12 @@ describe("demo voices", () => {
   it("are written as WAV files", async () => {
     const { json } = await run("demo", "--wav", join(folder, "voices"), "--json");
     expect(json.files).toHaveLength(16);
+    await mkdir(join(folder, "full"));
+    await symlink("/dev/full", join(folder, "full", "ada-1.wav"));
+    expect(await run("demo", "--wav", join(folder, "full"))).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^error: \S+ada-1\.wav: the disk is full; free some space and start again\n$/),
+    });
   });
 });
 
