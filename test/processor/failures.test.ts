@@ -43,6 +43,8 @@ test("a full disk is reported; other internal details are not", () => {
     expect(asStatusError(errorOf("gone", code)).status.message).toBe("the store or the engine is closed");
   for (const code of ["key-lost", "wrong-key"])
     expect(asStatusError(errorOf('the key of "bank" is lost', code)).status.message).toBe('the key of "bank" is lost');
+  const browser = new StoreError("disk-full", "the browser's storage for this page is full");
+  expect(asStatusError(browser).status.message).toBe("the browser's storage for this page is full");
   const other = asStatusError(errorOf('duplicate key value "alice"', "23505"));
   const text = asStatusError("out of order");
   for (const { status } of [other, text])

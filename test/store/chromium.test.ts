@@ -45,6 +45,15 @@ test("passes the store's contract suite", { timeout: 180_000 }, async () => {
   expect(results.length).toBeGreaterThan(30);
 });
 
+test("says that the browser's storage is full", { timeout: 120_000 }, async () => {
+  const page = await openPage();
+  const devTools = await page.context().newCDPSession(page);
+  await devTools.send("Storage.overrideQuotaForOrigin", { origin: new URL(ORIGIN).origin, quotaSize: 1000 });
+  await expect(page.evaluate(() => storePage.enroll("voices"))).rejects.toThrow(
+    "StoreError: the browser's storage for this page is full, so nothing was written",
+  );
+});
+
 test("keeps a print for the next visit, sealed, and erases it for good", { timeout: 120_000 }, async () => {
   const page = await openPage();
   const { id, audio, embeddings } = await page.evaluate(() => storePage.enroll("voices"));

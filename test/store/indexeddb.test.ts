@@ -32,9 +32,42 @@ test("profiles erased while they are listed do not end the list early", async ()
 test("a runtime without IndexedDB is named as the reason", async () => {
   vi.stubGlobal("indexedDB", undefined);
   await expect(openIndexedDbStore("voices")).rejects.toThrow(
-    /^this runtime has no IndexedDB; in Node use openEmbedded/,
+    /^there is no IndexedDB here: the browser blocks it, or this is Node, which has openEmbeddedStore/,
   );
   vi.unstubAllGlobals();
+});
+
+const refusing = (name: string) => () => {
+  throw new DOMException("The operation failed.", name);
+};
+
+test("a browser that blocks storage is named as the reason", async () => {
+  const open = vi.spyOn(IDBFactory.prototype, "open").mockImplementation(refusing("SecurityError"));
+  await expect(openIndexedDbStore("voices")).rejects.toMatchObject({
+    name: "StoreError",
+    code: "unavailable",
+    message: "the browser does not let this page store data; allow site data (cookies) for it",
+  });
+  open.mockRestore();
+});
+
+test.each([
+  ["QuotaExceededError", "disk-full", /^the browser's storage for this page is full, so nothing was written; free/],
+  ["AbortError", "unavailable", /^the browser stopped the transaction, so nothing was written; try again$/],
+  ["UnknownError", "unavailable", /^the browser cannot read or write its storage/],
+  ["InvalidStateError", "closed", /^the browser closed the store.*reload the page$/],
+])("the browser's %s reaches the caller as an error of the store", async (name, code, message) => {
+  const store = await openIndexedDbStore(newId("store"));
+  await store.profiles.create(profileOf("scope", "alice", { template: templateOf(1) }));
+  const transaction = vi.spyOn(IDBDatabase.prototype, "transaction").mockImplementation(refusing(name));
+  const fault = { name: "StoreError", code, message: expect.stringMatching(message) };
+  await expect(store.profiles.create(profileOf("scope", "bob"))).rejects.toMatchObject(fault);
+  const prints = async () => {
+    for await (const print of store.profiles.prints("scope", "person")) expect(print).toBe("no print");
+  };
+  await expect(prints()).rejects.toMatchObject(fault);
+  transaction.mockRestore();
+  await store.close();
 });
 
 test("a damaged recording of the same call does not prevent an erasure, and is named", async () => {

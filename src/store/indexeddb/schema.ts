@@ -95,19 +95,12 @@ export type StoreDatabase = IDBPDatabase<StoreSchema>;
 const VERSION = 1;
 
 export async function openDatabase(name: string): Promise<StoreDatabase> {
-  try {
-    const db: StoreDatabase = await openDB<StoreSchema>(name, VERSION, {
-      upgrade: create,
-      // A newer version of the page waits until this one closes the database.
-      blocking: () => db.close(),
-    });
-    return db;
-  } catch (error) {
-    if ((error as DOMException).name !== "VersionError") throw error;
-    throw new StoreError("newer-schema", "this store was written by a newer vivavoce; reload the page or update", {
-      cause: error,
-    });
-  }
+  const db: StoreDatabase = await openDB<StoreSchema>(name, VERSION, {
+    upgrade: create,
+    // A newer version of the page waits until this one closes the database.
+    blocking: () => db.close(),
+  });
+  return db;
 }
 
 function create(db: StoreDatabase): void {

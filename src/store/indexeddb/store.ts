@@ -3,12 +3,13 @@
  * The embedded PostgreSQL would be a download of five megabytes.
  */
 import { refuseWhenClosed } from "../closed.js";
-import { SealError } from "../errors.js";
+import { SealError, StoreError } from "../errors.js";
 import type { Store } from "../port.js";
 import { webAead } from "../seal/aead.js";
 import { KeyRing, type KeyShelf } from "../seal/key-ring.js";
 import { openIndexedDbShelf } from "../seal/shelf-indexeddb.js";
 import { Vault } from "../seal/vault.js";
+import { openingFault, withStoreFaults } from "./browser-faults.js";
 import type { IdbContext } from "./context.js";
 import { createDocuments } from "./documents.js";
 import { finishErasures } from "./erasure.js";
@@ -40,12 +41,15 @@ export async function openIndexedDbStore(
   name = "vivavoce",
   options: IndexedDbStoreOptions = {},
 ): Promise<IndexedDbStore> {
-  if (globalThis.indexedDB === undefined)
-    throw new TypeError("this runtime has no IndexedDB; in Node use openEmbeddedStore of vivavoce-box/postgres");
-  const shelf = await openIndexedDbShelf(`${name}-keys`);
-  const ring = new KeyRing(shelf, webAead);
-  let db: StoreDatabase | null = null;
+  if (!globalThis.indexedDB)
+    throw new StoreError(
+      "unavailable",
+      "there is no IndexedDB here: the browser blocks it, or this is Node, which has openEmbeddedStore of vivavoce-box/postgres",
+    );
+  let [ring, db]: [KeyRing | null, StoreDatabase | null] = [null, null];
   try {
+    const shelf = await openIndexedDbShelf(`${name}-keys`);
+    ring = new KeyRing(shelf, webAead);
     db = await openDatabase(name);
     await bindKeys(db, shelf);
     const context: IdbContext = { db, vault: new Vault(ring), now: options.now ?? Date.now };
@@ -53,8 +57,8 @@ export async function openIndexedDbStore(
     return compose(context, name);
   } catch (error) {
     db?.close();
-    await ring.close();
-    throw error;
+    await ring?.close();
+    throw openingFault(error);
   }
 }
 
@@ -76,7 +80,7 @@ function compose(context: IdbContext, name: string): IndexedDbStore {
     keys: { rotate: (scopeId: string) => ring.rotate(scopeId), rotateAll: () => ring.rotateAll() },
   };
   return {
-    ...refuseWhenClosed(parts, () => !open),
+    ...refuseWhenClosed(withStoreFaults(parts), () => !open),
     close() {
       closing ??= (async () => {
         await stop();
