@@ -101,10 +101,7 @@ async function withAdministration(
     });
     const store = await openConfiguredStore(config);
     try {
-      await work(
-        administerService(createTokenService({ documents: store.documents, issuer: ownUrl(config) })),
-        output,
-      );
+      await work(administerService(createTokenService({ documents: store.documents, issuer: ownUrl(config) })), output);
     } finally {
       await store.close();
     }

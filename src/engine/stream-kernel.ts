@@ -182,12 +182,6 @@ export class StreamKernel {
   }
 }
 
-/** The fewest frames that last this long. The product alone may be rounded to fewer, which would never be enough. */
-function framesReaching(seconds: number): number {
-  const nearest = Math.round(seconds * framesPerSecond);
-  return nearest / framesPerSecond >= seconds ? nearest : nearest + 1;
-}
-
 function checkSamples(samples: Float32Array): void {
   if (!(samples instanceof Float32Array))
     throw new EngineError("BAD_SAMPLES", "samples must be a Float32Array with values from -1 to 1");

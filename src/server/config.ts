@@ -351,8 +351,9 @@ export function ofSetting<T>(setting: string, work: () => T): T {
   }
 }
 
+/** host: of a socket or of a URL, which has IPv6 in brackets. */
 export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
 /** The origin for callers. A wildcard address cannot be called: then it is loopback. */

@@ -2,7 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ConfigError, configSchema, ENVIRONMENT, loadConfig, ownUrl } from "../../src/server/config.js";
+import {
+  ConfigError,
+  type ConfigSources,
+  configSchema,
+  ENVIRONMENT,
+  loadConfig,
+  ownUrl,
+} from "../../src/server/config.js";
 import { startBox } from "../../src/server/start.js";
 
 let folder: string;
@@ -158,7 +165,7 @@ describe("the address of a box", () => {
 });
 
 describe("an invalid setting is refused before anything is opened, with its name and source", () => {
-  it.each([
+  it.each<readonly [ConfigSources, RegExp]>([
     [{ flags: { port: 70000 } }, /^port \(the command line\): must be at most 65535, got 70000$/],
     [{ flags: { port: "x" } }, /^port \(the command line\): must be a number, true, false or JSON, got "x"$/],
     [{ flags: { port: 1.5 } }, /^port \(the command line\): must be a whole number, got 1.5$/],

@@ -34,7 +34,7 @@ interface Refused {
 }
 
 /** In a gRPC frame; `length` may be wrong. */
-function framed(bytes: Uint8Array, length = bytes.length): Buffer {
+function framed(bytes: Uint8Array, length = bytes.length): Buffer<ArrayBuffer> {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(length, 1);
   return Buffer.concat([head, bytes]);
