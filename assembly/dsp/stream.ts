@@ -155,7 +155,7 @@ const input: usize = reserve(INPUT * 4);
 const state: usize = reserve(BYTES);
 const aside: usize = reserve(DETAIL_WINDOW);
 let inputWritten: usize = 0;
-let windowWritten: usize = 0;
+let stateWritten: usize = 0;
 const batch: usize = reserveVoice(<usize>BATCH * ROW, ANALYSIS);
 const ownBatch: usize = reserveVoice(<usize>BATCH * DETAIL_ROW, ANALYSIS);
 const silentFrame: usize = reserve(ROW);
@@ -313,10 +313,16 @@ export function streamWipe(): void {
   reported = 0;
 }
 
-/** Clears what the current stream, or one that was written back, has written. */
+/** Notes how far the stream writes: another one that is written back over it may take less room. */
+function noteWritten(): void {
+  stateWritten = max(stateWritten, min(BYTES, streamStateBytes()));
+}
+
+/** Clears what the current stream and those before it have written. */
 function wipeState(): void {
-  memory.fill(state, 0, min(BYTES, max(windowWritten, streamStateBytes())));
-  windowWritten = 0;
+  noteWritten();
+  memory.fill(state, 0, stateWritten);
+  stateWritten = 0;
 }
 
 /**
@@ -337,6 +343,7 @@ export function streamPushUntil(at: i32, n: i32, speechFrames: f64): i32 {
   inputWritten = max(inputWritten, <usize>(at + n) * 4);
   const s = stream();
   let taken = 0;
+  noteWritten();
   pump(false);
   while (taken < n && s.status == 0 && <f64>s.speech < speechFrames) {
     const part = min(n - taken, BLOCK - s.gathered);
@@ -510,7 +517,7 @@ function collect(): void {
     const row = windowRow();
     memory.copy(windowPtr() + <usize>s.collected * row, rowOf(frame), row);
     s.collected++;
-    windowWritten = max(windowWritten, streamStateBytes());
+    noteWritten();
   }
   if (s.collected == s.windowFrames) s.status |= WINDOW_FULL;
 }
@@ -518,6 +525,7 @@ function collect(): void {
 /** Ends a recording: processes the tail, scores the last frames as if silence followed, and reports. */
 function conclude(): void {
   const s = stream();
+  noteWritten();
   if (s.status & (LIMIT_REACHED | FINISHED)) {
     report();
     measure();

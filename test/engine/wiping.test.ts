@@ -71,6 +71,22 @@ test.each(rowKinds.flatMap((rows) => ends.map((end) => [rows, end] as const)))(
   },
 );
 
+test("a stream over which another one with smaller rows was written back", () => {
+  const instances = recordings.map((samples) => {
+    const kernels = new Kernels(kernelsModule);
+    const { run } = kernels;
+    run.streamStart(rateHz, windowFrames, 0, rowKinds.indexOf("mel"), 0);
+    const saved = kernels.read(run.streamStatePtr(), run.streamStateBytes());
+    run.streamStart(rateHz, windowFrames, 0, rowKinds.indexOf("detail"), 0);
+    // Not enough for a decision, so that nothing is in the window yet.
+    kernels.writeFloats(run.inputPtr(), samples.subarray(6000, 7024));
+    run.streamPush(0, 1024);
+    kernels.write(run.streamStatePtr(), saved);
+    return kernels;
+  });
+  expectNothingLeft(instances, (run) => run.streamWipe());
+});
+
 test.each(["logMel", "hammingLogMel", "detail"] as const)("%s of a whole recording", (kernel) => {
   const instances = recordings.map((samples) => {
     const kernels = new Kernels(kernelsModule);
