@@ -30,10 +30,12 @@ function count(value: number | undefined, fallback: number, least: number, most:
   throw badArgument(`${what} must be a whole number from ${least} to ${most}, got ${value}`);
 }
 
-function dimensionsOf(model: ModelFile): number {
-  const { dimensions } = model.network.description;
-  if (typeof dimensions === "number") return dimensions;
-  throw badModel("the model does not give the length of its embeddings");
+/** The last tensor is a bias, as long as the embedding. */
+function dimensionsOf({ network }: ModelFile): number {
+  const { dimensions } = network.description;
+  const given = network.tensors.at(-1)!.shape[0]!;
+  if (dimensions === given) return given;
+  throw badModel(`dimensions of the model must be ${given}, the length of its embeddings, got ${String(dimensions)}`);
 }
 
 function windowSecondsOf(model: ModelFile): number {

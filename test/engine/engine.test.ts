@@ -240,6 +240,10 @@ describe("models", () => {
     await expect(openEngine({ workers: 0, model: "no/such/file" })).rejects.toThrow("ENOENT");
     const unusable = randomModel({ calibration: { terms: [["mood", "one", 1]] } });
     await expect(openEngine({ workers: 0, model: unusable })).rejects.toMatchObject({ code: "BAD_MODEL" });
+    await expect(openEngine({ workers: 0, model: randomModel({ dimensions: 192 }) })).rejects.toMatchObject({
+      code: "BAD_MODEL",
+      message: expect.stringContaining("dimensions of the model must be 256"),
+    });
     await expect(openEngine({ workers: -1, model })).rejects.toMatchObject({ code: "BAD_ARGUMENT" });
   });
 
