@@ -105,7 +105,8 @@ export async function campaign({
         violate,
       });
     // Before the lanes, which would use up the kills of a short run meanwhile.
-    if (only !== "migration") counts.faults = await tryFaults({ root, withDatabase, flips: count, violate, log });
+    if (only !== "migration")
+      counts.faults = await tryFaults({ root, withDatabase, flips: count, isStopped, violate, log });
     if (store !== "postgres")
       lanes.push(migration("a folder", await oldFolders(join(root, "old"), withDatabase), randomOf(seed + 30)));
     if (only === "migration") {

@@ -19,7 +19,7 @@ const LINES = 40;
 const PATIENCE_MS = 60_000;
 
 /** Returns how many were tried, one bit flipped at most `flips` times. Full disks and other owners need the system's administrator. */
-export async function tryFaults({ root, withDatabase, flips = FLIPS, violate, log }) {
+export async function tryFaults({ root, withDatabase, flips = FLIPS, isStopped, violate, log }) {
   const made = await withDatabase(join(root, "made"));
   await withStore(made, fill);
   const isRoot = process.getuid?.() === 0 && process.platform === "linux";
@@ -30,7 +30,9 @@ export async function tryFaults({ root, withDatabase, flips = FLIPS, violate, lo
     clocks,
     ...(isRoot ? { fullDisk, fullDiskAtFirst, anotherOwner, readOnly } : {}),
   };
+  let tried = 0;
   for (const [name, fault] of Object.entries(faults)) {
+    if (isStopped()) break;
     const folder = join(root, name);
     cpSync(made, folder, { recursive: true });
     try {
@@ -38,9 +40,10 @@ export async function tryFaults({ root, withDatabase, flips = FLIPS, violate, lo
     } catch (error) {
       violate(`${name}: ${error.stack ?? error}`);
     }
+    tried++;
     log(`tried ${name}`);
   }
-  return Object.keys(faults).length;
+  return tried;
 }
 
 async function withStore(folder, work) {
