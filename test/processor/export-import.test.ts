@@ -1,7 +1,9 @@
 /** Moves voiceprints from one store to another, and checks the scores in answers. */
 import { describe, expect, test } from "vitest";
 import { StatusCode } from "../../src/contract/index.js";
+import { localAccess } from "../../src/local-access.js";
 import { Voiceprints } from "../../src/voiceprints.js";
+import { wav } from "../voice.js";
 import { rateHz, take } from "./fixture-engine.js";
 import { openWorld, refusal, scopeA, type World } from "./world.js";
 
@@ -245,6 +247,32 @@ describe("answers", () => {
     const genuine = await voices.analyze(audio(7, 4), targets);
     expect(genuine).toMatchObject({ decision: "AUTHENTIC", likeliestPerson: "ada" });
     expect(genuine.score).toBe(genuine.result.authenticationResult!.authenticationScore!.biometricScore);
+  });
+
+  test("come at the first checkpoint that is clear, unless all audio is to be processed", async () => {
+    const { world } = await device();
+    const voices = new Voiceprints(
+      world.processor,
+      { scope: scopeA, configset: "ivr-text-dependent" },
+      localAccess(world.processor),
+    );
+    for (const ignoreCheckpoints of [undefined, false, true]) {
+      const choices = ignoreCheckpoints === undefined ? {} : { ignoreCheckpoints };
+      const { netSpeechSeconds } = await voices.verify("ada", audio(7, 6), choices);
+      expect(netSpeechSeconds > 4).toBe(ignoreCheckpoints === true);
+      const listener = await voices.listen({ persons: ["ada"] }, rateHz, choices);
+      expect((await listener.push(take(7, 6))) === null).toBe(ignoreCheckpoints === true);
+      await listener.close();
+    }
+  });
+
+  test("to a file are the same as array, as buffer, or as Blob", async () => {
+    const { voices } = await device();
+    const file = wav(take(7, 4), rateHz);
+    const answer = await voices.verify("ada", file);
+    expect(answer.decision).toBe("AUTHENTIC");
+    for (const same of [file.buffer, new Blob([file])])
+      expect((await voices.verify("ada", same)).score).toBe(answer.score);
   });
 
   test("to an enrollment name what is wrong with a recording", async () => {
