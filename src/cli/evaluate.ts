@@ -18,6 +18,7 @@ import { MOST_TRIALS, readTrialSet, TrialSetError } from "../evaluate/trials.js"
 import { scoresCsv, worstPairs } from "../evaluate/verdicts.js";
 import { CacheError, VoiceCache } from "../evaluate/voice-cache.js";
 import { evaluationFile } from "../server/config.js";
+import { fileFault } from "../server/file-fault.js";
 import { modelNames } from "../server/model-location.js";
 import { VERSION } from "../server/version.js";
 import { faultOf } from "./calls.js";
@@ -183,7 +184,9 @@ export async function evaluated(
 
 const openCache = (path: string) =>
   VoiceCache.open(path).catch((error: unknown) => {
-    throw error instanceof CacheError ? new CommandError(error.message) : faultOf(path, error);
+    if (error instanceof CacheError) throw new CommandError(error.message);
+    const fault = fileFault(error);
+    throw fault ? new CommandError(`${path}: ${fault}`, "--no-cache works without this file") : error;
   });
 
 function comparedFiles(files: readonly string[]): readonly string[] {

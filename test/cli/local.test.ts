@@ -207,7 +207,7 @@ describe("an evaluation from the command line", () => {
   });
 });
 
-describe("a model or a calibration that cannot be used", () => {
+describe("a model, a calibration or a cache that cannot be used", () => {
   it("is named in the error", async () => {
     await writeFile(join(folder, "text.txt"), "neither");
     for (const name of ["ada", "bob"]) {
@@ -227,6 +227,10 @@ describe("a model or a calibration that cannot be used", () => {
     expect(await vivavoce("evaluate", "pair", "--model", "text.txt")).toMatchObject({
       code: 2,
       err: "error: text.txt: this is not a vivavoce model file\n",
+    });
+    expect(await vivavoce("evaluate", "pair", "--cache", "text.txt/cache")).toMatchObject({
+      code: 2,
+      err: "error: text.txt/cache: expected a folder here, found a file\nhint: --no-cache works without this file\n",
     });
     environment.VIVAVOCE_MODEL = "nowhere.vvm";
     const missing = await vivavoce("measure", "voices/ada-1.wav");

@@ -5,6 +5,7 @@ import type { Evaluation } from "../../src/evaluate/evaluate.js";
 import { callersOf, openSet } from "../../src/evaluate/open-set.js";
 import { reportHtml } from "../../src/evaluate/report.js";
 import { NET_SPEECH_BANDS, type ScoredTrial, SNR_BANDS, summarize, summarizeBy } from "../../src/evaluate/summary.js";
+import { worstPairs } from "../../src/evaluate/verdicts.js";
 
 function evaluationOf(trials: ScoredTrial[]): Evaluation {
   return {
@@ -70,6 +71,19 @@ describe("the report", () => {
       expect(html).toContain(words);
     expect(html).not.toContain("<a>.wav");
     expect(html).not.toMatch(/<script|(src|href)="http/);
+  });
+
+  it("lists each pair of speakers once, with its worst trial, the worst pairs first", () => {
+    const sorted = trials.filter(({ same }) => !same).toSorted((one, other) => other.llr - one.llr);
+    const pair = ({ enrolledSpeaker: one, testedSpeaker: other }: ScoredTrial) => [one, other].sort().join();
+    const expected = sorted.filter((trial, i) => sorted.findIndex((one) => pair(one) === pair(trial)) === i);
+    expect(worstPairs(trials).different).toEqual(
+      expected.slice(0, 10).map(({ names, raw, llr }) => ({ ...names, raw, llr })),
+    );
+    const { same } = worstPairs(trials, 3);
+    expect(same.map(({ llr }) => llr)).toEqual(same.map(({ llr }) => llr).toSorted((a, b) => a - b));
+    expect(same).toHaveLength(3);
+    expect(same[0]!.llr).toBe(Math.min(...trials.filter((trial) => trial.same).map(({ llr }) => llr)));
   });
 
   it("reports when there is nothing to compute", () => {
