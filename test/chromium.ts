@@ -7,7 +7,7 @@ import type { AxeResults } from "axe-core";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { mix, noise, utter, wav } from "./voice.js";
 
-export function launch(microphoneFile?: string): Promise<Browser> {
+export function launch(microphoneFile?: string, ...more: readonly string[]): Promise<Browser> {
   return chromium.launch({
     executablePath: "/usr/bin/chromium",
     args: [
@@ -22,6 +22,7 @@ export function launch(microphoneFile?: string): Promise<Browser> {
       "--use-fake-ui-for-media-stream",
       "--use-fake-device-for-media-stream",
       ...(microphoneFile ? [`--use-file-for-fake-audio-capture=${microphoneFile}`] : []),
+      ...more,
     ],
   });
 }

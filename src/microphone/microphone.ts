@@ -4,14 +4,23 @@ import { levelOf, type SoundState, SoundWatch } from "./sound-state.js";
 /** `refused` by the person or the browser, `none` found, `busy`: used by another program, `insecure` page (no https). */
 export type MicrophoneProblem = "refused" | "none" | "busy" | "insecure" | "other";
 
+/** In plain words, because pages show messages of errors to people. The browser's own words are the message of `other`, and the cause. */
+const messages: Readonly<Record<Exclude<MicrophoneProblem, "other">, string>> = {
+  refused: "The browser does not allow the microphone. Allow it for this page, then try again.",
+  none: "No microphone was found. Plug one in, then try again.",
+  busy: "The microphone is in use by another program, or does not answer. Close that program, then try again.",
+  insecure: "Browsers allow the microphone only on pages loaded over https or from this machine.",
+};
+
 /** The microphone cannot be used; `problem` says why. */
 export class MicrophoneError extends Error {
   override readonly name = "MicrophoneError";
   constructor(
     readonly problem: MicrophoneProblem,
     detail: string,
+    options?: ErrorOptions,
   ) {
-    super(detail);
+    super(problem === "other" ? detail : messages[problem], options);
   }
 }
 
@@ -84,8 +93,10 @@ export async function openMicrophone(
     context.createMediaStreamSource(stream).connect(capture);
     await started(context);
   } catch (error) {
+    const wasLost = !open;
     await close();
-    throw error instanceof MicrophoneError ? error : new MicrophoneError("other", (error as Error).message);
+    if (error instanceof MicrophoneError) throw error;
+    throw new MicrophoneError(wasLost ? "none" : "other", (error as Error).message, { cause: error });
   }
   return { rateHz: context.sampleRate, close };
 }
@@ -122,7 +133,7 @@ async function askForStream({ deviceId }: MicrophoneOptions): Promise<MediaStrea
     });
   } catch (error) {
     const { name, message } = error as DOMException;
-    throw new MicrophoneError(problemOf(name), message || name);
+    throw new MicrophoneError(problemOf(name), message || name, { cause: error });
   }
 }
 

@@ -18,6 +18,10 @@ interface Verdict {
   readonly no: string;
 }
 
+/** Asked again for each check, because another tab may enroll and erase. */
+const enrolledPeople = async (voices: Voices): Promise<EnrolledPerson[]> =>
+  (await voices.people()).flatMap(({ name, template }) => (template ? [{ name, template }] : []));
+
 export abstract class CheckMode implements Mode, Task {
   readonly purpose = "verify";
   readonly targetSeconds = 3;
@@ -44,7 +48,7 @@ export abstract class CheckMode implements Mode, Task {
     stage.task = this;
     this.begun();
     const voices = await this.voices();
-    const people = (await voices.people()).flatMap(({ name, template }) => (template ? [{ name, template }] : []));
+    const people = await enrolledPeople(voices);
     this.#thresholdOf = (score, list) => voices.threshold(score, list);
     this.offer(people);
     if (people.length === 0) stage.say(strings.nobody);
@@ -71,6 +75,10 @@ export abstract class CheckMode implements Mode, Task {
 
   async taken(audio: Samples): Promise<void> {
     const voices = await this.voices();
+    const asked = new Set(this.compared().map(({ name }) => name));
+    this.offer(await enrolledPeople(voices));
+    if (!this.compared().some(({ name }) => asked.has(name)))
+      return this.#result.show("unsure", strings.failed, strings.erasedElsewhere);
     const [verdict, attacks] = await Promise.all([this.check(voices, audio), voices.attacks(audio)]);
     const { person, decision, reason, no } = verdict;
     this.#attacks.show(attacks);

@@ -79,8 +79,8 @@ export class EnrollMode implements Mode, Task {
     this.#note.textContent = "";
     this.#taken = Math.min(recordings, this.#taken + 1);
     this.#showSteps();
-    if (this.#taken === recordings && trained)
-      return this.#result.show("yes", strings.enroll.trained(person), strings.enroll.trainedMore);
+    // Also after the first recording that is added to a finished print.
+    if (trained) return this.#result.show("yes", strings.enroll.trained(person), strings.enroll.trainedMore);
     if (reason === "INCONSISTENCY") {
       this.#taken = recordings - 1;
       return this.#result.show("unsure", strings.enroll.refused, strings.enroll.inconsistent);
@@ -98,7 +98,8 @@ export class EnrollMode implements Mode, Task {
     this.#showSteps();
     this.#result.clear();
     if (this.#stage) this.#stage.task = this;
-    void this.#sayWhetherKnown();
+    // If the engine did not load, the model bar says so.
+    this.#sayWhetherKnown().catch(() => {});
   }
 
   /** An enrollment that was interrupted, by a reload for example, goes on where it stopped. */

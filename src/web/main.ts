@@ -1,12 +1,13 @@
 /** Builds the page, loads engine and model in the background, and connects the modes to the stage. */
 import { element } from "./dom.js";
 import { EnrollMode } from "./enroll-mode.js";
+import { ModelLoadError, startFailureText } from "./failure.js";
 import { IdentifyMode } from "./identify-mode.js";
 import { language } from "./language.js";
 import { logo } from "./logo.js";
 import type { Mode } from "./mode.js";
 import { ModelBar } from "./model-bar.js";
-import { loadModel, modelOfPage } from "./model-loading.js";
+import { isModelKept, loadModel, modelOfPage } from "./model-loading.js";
 import { PeopleMode } from "./people-mode.js";
 import { PrivacyPanel } from "./privacy-panel.js";
 import { Stage } from "./stage.js";
@@ -51,24 +52,46 @@ function begin(): void {
   loading = open();
   loading.then(
     () => modelBar.ready(),
-    (error: Error) => modelBar.failed(error.message),
+    (error: unknown) => {
+      console.error(error);
+      modelBar.failed(startFailureText(error));
+    },
   );
 }
 
 async function open(): Promise<Voices> {
-  const [{ Voices }, model] = await Promise.all([
-    import("./voices.js"),
-    loadModel(modelOfPage(), (have, all) => modelBar.loading(have, all)),
-  ]);
-  const voices = await Voices.open(model);
-  privacy.lock.lock();
-  return voices;
+  // Voiceprints are encrypted and models are checked with functions that browsers have only there.
+  if (!isSecureContext) throw new ModelLoadError(strings.model.insecure);
+  const download = new AbortController();
+  try {
+    const [{ Voices }, model] = await Promise.all([
+      import("./voices.js").catch(() => {
+        throw new ModelLoadError(strings.model.failed(strings.model.why.noAnswer));
+      }),
+      loadModel(
+        modelOfPage(),
+        (have, all) => {
+          if (!download.signal.aborted) modelBar.loading(have, all);
+        },
+        download.signal,
+      ),
+    ]);
+    const voices = await Voices.open(model);
+    privacy.lock.lock();
+    return voices;
+  } catch (error) {
+    // If only the program is missing, the model must not go on loading beside the next try.
+    download.abort();
+    throw error;
+  }
 }
 
 /** Caches the page's files for visits without a network. */
 async function keepPage(): Promise<void> {
   try {
-    await navigator.serviceWorker?.register(new URL("service-worker.js", document.baseURI));
+    await navigator.serviceWorker.register(new URL("service-worker.js", document.baseURI));
+    await Promise.all([navigator.serviceWorker.ready, loading]);
+    if (await isModelKept(modelOfPage())) privacy.worksOffline();
   } catch {
     // Private windows and unusual hosts refuse service workers; the page then works, but not offline.
   }

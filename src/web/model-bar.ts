@@ -6,10 +6,24 @@ export class ModelBar {
   readonly #bar = element("progress", { max: 1, value: 0, "aria-label": strings.model.starting });
   readonly #text = element("span", {}, strings.model.starting);
   readonly #retry = element("button", { type: "button", class: "quiet", hidden: true }, strings.model.retry);
-  readonly element = element("div", { class: "model" }, this.#bar, this.#text, this.#retry);
+  /** Only this part is read out: progress would interrupt a screen reader again and again. */
+  readonly #failure = element("span", { role: "alert" });
+  readonly element = element(
+    "div",
+    { class: "model", tabindex: -1 },
+    this.#bar,
+    this.#text,
+    this.#failure,
+    this.#retry,
+  );
 
   constructor(retry: () => void) {
-    this.#retry.addEventListener("click", retry);
+    this.#retry.addEventListener("click", () => {
+      this.#state("loading", strings.model.starting);
+      // The button is hidden now, so the focus would be lost.
+      this.element.focus();
+      retry();
+    });
   }
 
   loading(have: number, all: number): void {
@@ -22,13 +36,15 @@ export class ModelBar {
     this.#state("ready", strings.model.ready);
   }
 
-  failed(detail: string): void {
-    this.#state("failed", strings.model.failed(detail));
+  failed(text: string): void {
+    this.#state("failed", "");
+    this.#failure.textContent = text;
   }
 
   #state(state: "loading" | "ready" | "failed", text: string): void {
     this.element.dataset.state = state;
     this.#text.textContent = text;
+    this.#failure.textContent = "";
     this.#retry.hidden = state !== "failed";
   }
 }

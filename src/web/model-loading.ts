@@ -1,4 +1,5 @@
 /** Fetches the model once, reports progress, and caches it for the next visit. */
+import { ModelLoadError } from "./failure.js";
 import { strings } from "./strings.js";
 
 export interface ModelLocation {
@@ -18,20 +19,28 @@ export function modelOfPage(): ModelLocation {
 export async function loadModel(
   { url, bytes }: ModelLocation,
   progress: (have: number, all: number) => void,
+  signal: AbortSignal,
 ): Promise<Uint8Array> {
   const cache = await openShelf();
   const kept = await cache?.match(url);
   const { noAnswer, answered, incomplete } = strings.model.why;
-  const response = kept ?? (await fetch(url).catch(() => null));
-  if (!response) throw new Error(noAnswer);
-  if (!response.ok || !response.body) throw new Error(answered(response.status));
-  const model = await readAll(response.body, bytes, progress);
-  if (model.length !== bytes) {
+  const response = kept ?? (await fetch(url, { signal }).catch(() => null));
+  if (!response) throw failed(noAnswer);
+  if (!response.ok || !response.body) throw failed(answered(response.status));
+  const model = await readAll(response.body, bytes, progress).catch(() => null);
+  if (model?.length !== bytes) {
     await cache?.delete(url);
-    throw new Error(incomplete);
+    throw failed(incomplete);
   }
   if (cache && !kept) await keep(cache, url, model);
   return model;
+}
+
+const failed = (why: string) => new ModelLoadError(strings.model.failed(why));
+
+/** Whether the next visit finds the model without a network. */
+export async function isModelKept({ url }: ModelLocation): Promise<boolean> {
+  return (await (await openShelf())?.match(url)) !== undefined;
 }
 
 /** `null` where there is no Cache Storage: pages that are not a secure context, and some private windows. They load the model at every visit. */

@@ -1,4 +1,5 @@
 import { element } from "./dom.js";
+import { failureText } from "./failure.js";
 import { language } from "./language.js";
 import type { Mode, WhenReady } from "./mode.js";
 import { strings } from "./strings.js";
@@ -44,13 +45,16 @@ export class PeopleMode implements Mode {
     );
     const button = (label: string, spoken: string, kind: string, click: () => void) =>
       element("button", { type: "button", class: kind, "aria-label": spoken, click }, label);
-    const usual = () =>
+    const usual = () => {
+      const erase = button(strings.people.erase, eraseOf(name), "quiet", ask);
       actions.replaceChildren(
         button(strings.people.export, exportOf(name), "quiet", () => void this.#do(() => this.#export(name))),
-        button(strings.people.erase, eraseOf(name), "quiet", ask),
+        erase,
       );
+      return erase;
+    };
     const ask = () => {
-      const keep = button(strings.people.no, strings.people.no, "quiet", usual);
+      const keep = button(strings.people.no, strings.people.no, "quiet", () => usual().focus());
       actions.replaceChildren(
         element("span", { class: "sure", role: "alert" }, strings.people.sure(name)),
         button(strings.people.yes, strings.people.yes, "danger", () => void this.#do(() => this.#erase(name))),
@@ -68,7 +72,9 @@ export class PeopleMode implements Mode {
       await work();
     } catch (error) {
       console.error(error);
-      this.#note.textContent = strings.refusals.other;
+      this.#note.textContent = failureText(error);
+      // Another tab may have erased the person.
+      await this.#refresh().catch(() => {});
     }
   }
 

@@ -18,7 +18,15 @@ export class PrivacyPanel {
     element("ul", {}, this.#locked, this.#requests, this.#network),
   );
 
+  #worksOffline = false;
+
   constructor() {
+    this.#show();
+  }
+
+  /** Everything that the next visit needs is kept in this browser. */
+  worksOffline(): void {
+    this.#worksOffline = true;
     this.#show();
   }
 
@@ -28,5 +36,6 @@ export class PrivacyPanel {
     this.#requests.textContent = requests(this.lock.requests);
     this.#requests.hidden = !this.lock.locked;
     this.#network.textContent = navigator.onLine ? online : offline;
+    this.#network.hidden = !this.#worksOffline;
   }
 }

@@ -5,6 +5,7 @@ import type { Score, Template } from "../engine/port.js";
 import { levelOf, type Microphone, MicrophoneError, openMicrophone, type SoundState } from "../microphone/index.js";
 import { adviceFor, type Limits } from "./advice.js";
 import { element } from "./dom.js";
+import { failureText } from "./failure.js";
 import { LiveAnalysis } from "./live-analysis.js";
 import { Meters } from "./meters.js";
 import { Pictures } from "./pictures.js";
@@ -117,7 +118,7 @@ export class Stage {
   /** Shows a short message to the person; details go to the console. */
   #sayFailure(error: unknown): void {
     console.error(error);
-    this.#tell(strings.refusals.other);
+    this.#tell(failureText(error));
   }
 
   #pressed(): void {
@@ -250,7 +251,8 @@ export class Stage {
 
   async #takeFiles(files: readonly File[]): Promise<void> {
     const task = this.#task!;
-    if (this.#busy || files.length === 0) return;
+    if (files.length === 0) return;
+    if (this.#busy) return this.#tell(strings.files.busy);
     const obstacle = task.obstacle();
     if (obstacle !== null) return this.#tell(obstacle);
     const turn = this.#turn;

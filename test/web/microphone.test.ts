@@ -111,7 +111,9 @@ test("names the problem, and reports when it is unplugged", { timeout: 60_000 },
     const own = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
     for (const name of ["NotAllowedError", "NotFoundError", "NotReadableError", "TypeError"]) {
       navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException("no", name));
-      await globalThis.microphone.startRecording().catch((error) => problems.push(`${error.name} ${error.problem}`));
+      await globalThis.microphone
+        .startRecording()
+        .catch((error) => problems.push(`${error.problem}: ${error.message}`));
     }
     let stream: MediaStream | null = null;
     navigator.mediaDevices.getUserMedia = async (wanted) => {
@@ -126,10 +128,10 @@ test("names the problem, and reports when it is unplugged", { timeout: 60_000 },
     return { problems, lost: await lost, running: stream!.getTracks()[0]!.readyState };
   });
   expect(said.problems).toEqual([
-    "MicrophoneError refused",
-    "MicrophoneError none",
-    "MicrophoneError busy",
-    "MicrophoneError other",
+    "refused: The browser does not allow the microphone. Allow it for this page, then try again.",
+    "none: No microphone was found. Plug one in, then try again.",
+    "busy: The microphone is in use by another program, or does not answer. Close that program, then try again.",
+    "other: no",
   ]);
   expect(said.lost).toBe("lost");
 });

@@ -84,6 +84,8 @@ export const de: Words = {
   uncertain: "Nicht sicher",
   uncertainMore: "Der Wert liegt zu nah am Strich. Sprechen Sie etwas länger, an einem ruhigeren Ort.",
   failed: "Das konnte nicht geprüft werden",
+  erasedElsewhere:
+    "Die Stimme wurde in einem anderen Tab oder Fenster gelöscht. Prüfen Sie noch einmal mit einer Stimme, die registriert ist.",
 
   record: {
     start: "Aufnehmen",
@@ -140,8 +142,7 @@ export const de: Words = {
       "Es kommt kein Ton an: Das Mikrofon ist stummgeschaltet. Schalten Sie es ein (am Gerät, am Kabel oder in den Systemeinstellungen).",
     silent: "Es kommt kaum Ton an. Gehen Sie näher heran oder wählen Sie im Browser ein anderes Mikrofon.",
     unplugged: "Das Mikrofon wurde getrennt. Schließen Sie es an und nehmen Sie noch einmal auf.",
-    insecure:
-      "Browser geben das Mikrofon nur Seiten frei, die über https oder von diesem Rechner geladen wurden. Mit Dateien geht es hier trotzdem.",
+    insecure: "Browser geben das Mikrofon nur Seiten frei, die über https oder von diesem Rechner geladen wurden.",
     other: (detail) => `Das Mikrofon konnte nicht geöffnet werden (${detail}). Mit Dateien geht es auch ohne.`,
   },
 
@@ -159,6 +160,7 @@ export const de: Words = {
     tooLong: (name) => `${name} ist länger als zehn Minuten. Ein paar Sekunden genügen.`,
     several: "Zum Prüfen genügt eine Datei. Die erste wurde genommen.",
     empty: (name) => `${name} enthält keinen Ton.`,
+    busy: "Warten Sie, bis die laufende Aufnahme fertig ist, und wählen Sie die Dateien dann noch einmal.",
   },
 
   model: {
@@ -171,7 +173,19 @@ export const de: Words = {
       answered: (status) => `Der Server antwortet mit HTTP-Status ${status}.`,
       incomplete: "Nur ein Teil ist angekommen.",
     },
+    insecure:
+      "Diese Seite geht nur über https oder auf dem Rechner, der sie ausliefert: nur dort erlauben Browser Verschlüsselung und Mikrofon.",
     retry: "Noch einmal versuchen",
+  },
+
+  storage: {
+    full: "Der Speicher des Browsers für diese Seite ist voll. Löschen Sie eine Stimme oder schaffen Sie Platz auf diesem Gerät und versuchen Sie es noch einmal.",
+    blocked:
+      "Der Browser lässt diese Seite keine Stimmen speichern. Erlauben Sie ihr Websitedaten (Cookies) oder nehmen Sie ein Fenster, das nicht privat ist, und versuchen Sie es noch einmal.",
+    closed:
+      "Die Daten dieser Seite wurden gelöscht, oder eine neuere Version von ihr ist geöffnet. Laden Sie die Seite neu.",
+    unreadable:
+      "Die Stimmen auf diesem Gerät sind nicht mehr lesbar, weil ihre Schlüssel fehlen. Um neu zu beginnen, löschen Sie die Daten dieser Seite in den Einstellungen des Browsers.",
   },
 
   privacy: {

@@ -79,6 +79,7 @@ export const en = {
   uncertain: "Not sure",
   uncertainMore: "The score is too close to the mark to decide. Speak a little longer, in a quieter place.",
   failed: "That could not be checked",
+  erasedElsewhere: "This voice was erased in another tab or window. Check again with a voice that is enrolled.",
 
   record: {
     start: "Record",
@@ -135,8 +136,7 @@ export const en = {
       "No sound arrives: the microphone is muted. Switch it on (on the microphone, its cable, or in the system’s settings).",
     silent: "Hardly any sound arrives. Move closer, or choose another microphone in the browser’s settings.",
     unplugged: "The microphone was disconnected. Plug it in, then record again.",
-    insecure:
-      "Browsers allow the microphone only on pages loaded over https or from this machine. Recordings from files work here.",
+    insecure: "Browsers allow the microphone only on pages loaded over https or from this machine.",
     other: (detail: string) => `The microphone could not be opened (${detail}). Recordings from files work without it.`,
   },
 
@@ -154,6 +154,7 @@ export const en = {
     tooLong: (name: string) => `${name} is longer than ten minutes. A few seconds are enough.`,
     several: "A check takes one file. The first one was used.",
     empty: (name: string) => `${name} contains no sound.`,
+    busy: "Wait until the current recording is done, then choose the files again.",
   },
 
   model: {
@@ -167,7 +168,18 @@ export const en = {
       answered: (status: number) => `the server answered with HTTP status ${status}.`,
       incomplete: "the download is incomplete.",
     },
+    insecure:
+      "This page works only over https, or on the machine that serves it: browsers allow encryption and the microphone only there.",
     retry: "Try again",
+  },
+
+  storage: {
+    full: "The browser’s storage for this page is full. Erase a voice or free some space on this device, then try again.",
+    blocked:
+      "The browser does not let this page store voices. Allow site data (cookies) for it, or use a window that is not private, then try again.",
+    closed: "The data of this page was cleared, or a newer version of it is open. Reload the page.",
+    unreadable:
+      "The voices on this device can no longer be read, because their keys are missing. To start again, clear the data of this page in the browser’s settings.",
   },
 
   privacy: {

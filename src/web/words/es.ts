@@ -84,6 +84,7 @@ export const es: Words = {
   uncertain: "No es seguro",
   uncertainMore: "El valor está demasiado cerca de la marca. Hable un poco más, en un lugar más tranquilo.",
   failed: "No se ha podido comprobar",
+  erasedElsewhere: "Esa voz se ha borrado en otra pestaña o ventana. Compruebe de nuevo con una voz registrada.",
 
   record: {
     start: "Grabar",
@@ -139,8 +140,7 @@ export const es: Words = {
     muted: "No llega sonido: el micrófono está silenciado. Actívelo (en el aparato, en el cable o en el sistema).",
     silent: "Apenas llega sonido. Acérquese o elija otro micrófono en el navegador.",
     unplugged: "El micrófono se ha desconectado. Conéctelo y grabe de nuevo.",
-    insecure:
-      "El navegador solo da el micrófono a páginas cargadas por https o desde este equipo. Con archivos funciona igualmente.",
+    insecure: "El navegador solo da el micrófono a páginas cargadas por https o desde este equipo.",
     other: (detail) => `No se ha podido abrir el micrófono (${detail}). Con archivos funciona sin él.`,
   },
 
@@ -158,6 +158,7 @@ export const es: Words = {
     tooLong: (name) => `${name} dura más de diez minutos. Bastan unos segundos.`,
     several: "Una comprobación usa un archivo. Se ha tomado el primero.",
     empty: (name) => `${name} no contiene sonido.`,
+    busy: "Espere a que termine la grabación actual y elija los archivos de nuevo.",
   },
 
   model: {
@@ -170,7 +171,18 @@ export const es: Words = {
       answered: (status) => `el servidor responde con el estado HTTP ${status}.`,
       incomplete: "solo ha llegado una parte.",
     },
+    insecure:
+      "Esta página solo funciona por https o en el equipo que la sirve: solo ahí permite el navegador el cifrado y el micrófono.",
     retry: "Intentar otra vez",
+  },
+
+  storage: {
+    full: "El almacenamiento del navegador para esta página está lleno. Borre una voz o libere espacio en este dispositivo e inténtelo de nuevo.",
+    blocked:
+      "El navegador no deja que esta página guarde voces. Permita los datos del sitio (cookies) o use una ventana que no sea privada e inténtelo de nuevo.",
+    closed: "Se han borrado los datos de esta página, o está abierta una versión más nueva. Recargue la página.",
+    unreadable:
+      "Las voces de este dispositivo ya no se pueden leer, porque faltan sus claves. Para empezar de nuevo, borre los datos de esta página en los ajustes del navegador.",
   },
 
   privacy: {

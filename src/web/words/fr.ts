@@ -81,6 +81,8 @@ export const fr: Words = {
   uncertain: "Pas certain",
   uncertainMore: "Le score est trop près du repère. Parlez un peu plus longtemps, dans un endroit plus calme.",
   failed: "La vérification n’a pas pu se faire",
+  erasedElsewhere:
+    "Cette voix a été effacée dans un autre onglet ou une autre fenêtre. Vérifiez de nouveau avec une voix enregistrée.",
 
   record: {
     start: "Enregistrer",
@@ -136,8 +138,7 @@ export const fr: Words = {
     muted: "Aucun son n’arrive : le microphone est coupé. Activez-le (sur l’appareil, le câble ou dans le système).",
     silent: "Presque aucun son n’arrive. Rapprochez-vous ou choisissez un autre microphone dans le navigateur.",
     unplugged: "Le microphone a été débranché. Rebranchez-le, puis enregistrez à nouveau.",
-    insecure:
-      "Un navigateur ne donne le microphone qu’aux pages chargées par https ou depuis cet ordinateur. Avec des fichiers, cela marche ici.",
+    insecure: "Un navigateur ne donne le microphone qu’aux pages chargées par https ou depuis cet ordinateur.",
     other: (detail) => `Le microphone n’a pas pu être ouvert (${detail}). Avec des fichiers, cela marche sans lui.`,
   },
 
@@ -155,6 +156,7 @@ export const fr: Words = {
     tooLong: (name) => `${name} dure plus de dix minutes. Quelques secondes suffisent.`,
     several: "Une vérification prend un seul fichier. Le premier a été pris.",
     empty: (name) => `${name} ne contient aucun son.`,
+    busy: "Attendez la fin de l’enregistrement en cours, puis choisissez de nouveau les fichiers.",
   },
 
   model: {
@@ -167,7 +169,18 @@ export const fr: Words = {
       answered: (status) => `le serveur répond avec le statut HTTP ${status}.`,
       incomplete: "une partie seulement est arrivée.",
     },
+    insecure:
+      "Cette page ne marche que par https ou sur l’ordinateur qui la fournit : les navigateurs n’autorisent le chiffrement et le microphone que là.",
     retry: "Réessayer",
+  },
+
+  storage: {
+    full: "Le stockage du navigateur pour cette page est plein. Effacez une voix ou libérez de la place sur cet appareil, puis réessayez.",
+    blocked:
+      "Le navigateur ne laisse pas cette page conserver de voix. Autorisez ses données de site (cookies) ou utilisez une fenêtre qui n’est pas privée, puis réessayez.",
+    closed: "Les données de cette page ont été effacées, ou une version plus récente est ouverte. Rechargez la page.",
+    unreadable:
+      "Les voix de cet appareil ne sont plus lisibles, car leurs clés manquent. Pour recommencer, effacez les données de cette page dans les réglages du navigateur.",
   },
 
   privacy: {

@@ -84,6 +84,7 @@ export const pt: Words = {
   uncertain: "Sem certeza",
   uncertainMore: "O valor está demasiado perto da marca. Fale um pouco mais, num lugar mais calmo.",
   failed: "Não foi possível verificar",
+  erasedElsewhere: "Essa voz foi apagada noutro separador ou janela. Verifique de novo com uma voz registada.",
 
   record: {
     start: "Gravar",
@@ -139,8 +140,7 @@ export const pt: Words = {
     muted: "Não chega som: o microfone está silenciado. Ligue-o (no aparelho, no cabo ou no sistema).",
     silent: "Quase não chega som. Aproxime-se ou escolha outro microfone no navegador.",
     unplugged: "O microfone foi desligado. Ligue-o e grave de novo.",
-    insecure:
-      "Um navegador só dá o microfone a páginas carregadas por https ou deste computador. Com ficheiros funciona na mesma.",
+    insecure: "Um navegador só dá o microfone a páginas carregadas por https ou deste computador.",
     other: (detail) => `Não foi possível abrir o microfone (${detail}). Com ficheiros funciona sem ele.`,
   },
 
@@ -158,6 +158,7 @@ export const pt: Words = {
     tooLong: (name) => `${name} tem mais de dez minutos. Bastam alguns segundos.`,
     several: "Uma verificação usa um ficheiro. Foi usado o primeiro.",
     empty: (name) => `${name} não contém som.`,
+    busy: "Espere que a gravação atual termine e escolha os ficheiros outra vez.",
   },
 
   model: {
@@ -170,7 +171,18 @@ export const pt: Words = {
       answered: (status) => `o servidor responde com o estado HTTP ${status}.`,
       incomplete: "chegou só uma parte.",
     },
+    insecure:
+      "Esta página só funciona por https ou no computador que a fornece: só aí os navegadores permitem a cifra e o microfone.",
     retry: "Tentar outra vez",
+  },
+
+  storage: {
+    full: "O armazenamento do navegador para esta página está cheio. Apague uma voz ou liberte espaço neste dispositivo e tente outra vez.",
+    blocked:
+      "O navegador não deixa esta página guardar vozes. Permita os dados do site (cookies) ou use uma janela que não seja privada e tente outra vez.",
+    closed: "Os dados desta página foram apagados, ou está aberta uma versão mais nova. Recarregue a página.",
+    unreadable:
+      "As vozes deste dispositivo já não podem ser lidas, porque faltam as suas chaves. Para recomeçar, apague os dados desta página nas definições do navegador.",
   },
 
   privacy: {
@@ -178,7 +190,7 @@ export const pt: Words = {
     heading: "Nada sai deste dispositivo",
     what: "A sua voz é gravada, medida e comparada neste navegador. As impressões vocais ficam aqui, cifradas; o áudio não é guardado.",
     where:
-      "As vozes cadastradas nesta página vivem neste navegador, neste dispositivo. Não estão no servidor que fornece a página: as chamadas dele não as conhecem, e esta página não conhece as vozes do servidor.",
+      "As vozes registadas nesta página vivem neste navegador, neste dispositivo. Não estão no servidor que fornece a página: as chamadas dele não as conhecem, e esta página não conhece as vozes do servidor.",
     proof: "E pode verificá-lo:",
     locked:
       "Desde que o modelo de voz foi carregado, esta página proíbe a si mesma qualquer ligação; o navegador garante-o.",

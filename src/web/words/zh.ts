@@ -77,6 +77,7 @@ export const zh: Words = {
   uncertain: "无法确定",
   uncertainMore: "得分离标记太近。请在更安静的地方多说一会儿。",
   failed: "无法完成检查",
+  erasedElsewhere: "该声音已在另一个标签页或窗口中删除。请用已录入的声音重新检查。",
 
   record: {
     start: "录音",
@@ -131,7 +132,7 @@ export const zh: Words = {
     muted: "没有声音：麦克风已静音。请打开它（在麦克风、线控或系统设置中）。",
     silent: "几乎没有声音。请靠近一些，或在浏览器设置中选择其他麦克风。",
     unplugged: "麦克风已断开。请重新连接，然后重新录音。",
-    insecure: "浏览器只允许通过 https 或从本机加载的页面使用麦克风。这里可以使用录音文件。",
+    insecure: "浏览器只允许通过 https 或从本机加载的页面使用麦克风。",
     other: (detail) => `无法打开麦克风（${detail}）。也可以使用录音文件。`,
   },
 
@@ -149,6 +150,7 @@ export const zh: Words = {
     tooLong: (name) => `${name} 超过十分钟。几秒钟就够了。`,
     several: "检查只需一个文件，已使用第一个。",
     empty: (name) => `${name} 中没有声音。`,
+    busy: "请等当前录音处理完毕，再重新选择文件。",
   },
 
   model: {
@@ -161,7 +163,15 @@ export const zh: Words = {
       answered: (status) => `服务器返回 HTTP 状态 ${status}。`,
       incomplete: "只收到一部分。",
     },
+    insecure: "本页面只能通过 https 或在提供它的电脑上使用：浏览器只在这种情况下允许加密和麦克风。",
     retry: "重试",
+  },
+
+  storage: {
+    full: "浏览器为本页面提供的存储空间已满。请删除一个声音或清理设备空间，然后重试。",
+    blocked: "浏览器不允许本页面保存声音。请允许本页面的网站数据（Cookie），或使用非隐私窗口，然后重试。",
+    closed: "本页面的数据已被清除，或已打开更新的版本。请重新加载页面。",
+    unreadable: "本设备上的声音已无法读取，因为密钥丢失。要重新开始，请在浏览器设置中清除本页面的数据。",
   },
 
   privacy: {
