@@ -2,11 +2,15 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { startBox } from "../../dist/server/start.js";
+import { connectVoiceprints } from "../../src/client/index.js";
+import { loadConfig } from "../../src/server/config.js";
 import { serveFolder } from "../../src/server/http/static-files.js";
 import { launch, serve } from "../chromium.js";
 
@@ -102,6 +106,62 @@ it("plain page: enrolls and checks files in a browser without a bundler, and rec
   } finally {
     await browser.close();
     await site.close();
+  }
+});
+
+/** A port that is free now. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+it("browser: streams the microphone to a box that lists the page, and says so if the box does not answer", async () => {
+  const port = await freePort();
+  const origin = `http://127.0.0.1:${port}`;
+  const box = await startBox(
+    loadConfig({
+      env: {},
+      flags: { store: "memory", port: 0, "log.level": "error", "cors.origins": [origin] },
+    }),
+  );
+  let stopped: Promise<boolean> | null = null;
+  const stop = () => (stopped ??= box.stop());
+  const { clientId, clientSecret } = box.firstApplication!;
+  const voices = connectVoiceprints({ url: box.url, credentials: { clientId, clientSecret } });
+  await voices.enroll(
+    "ada",
+    [1, 2, 3].map((take) => readFileSync(at(`voices/ada-${take}.wav`))),
+  );
+  const access = { VIVAVOCE_URL: box.url, VIVAVOCE_CLIENT_ID: clientId, VIVAVOCE_CLIENT_SECRET: clientSecret };
+  const program = spawn(process.execPath, [join(ROOT, "examples/browser/serve.mjs")], {
+    env: { ...process.env, ...access, PORT: String(port) },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const browser = await launch(at("voices/ada-4.wav"));
+  try {
+    expect(String((await once(program.stdout, "data"))[0])).toBe(`${origin}/\n`);
+    expect((await fetch(`${origin}/serve.mjs`)).status).toBe(404);
+    const page = await browser.newPage();
+    await page.goto(origin);
+    const says = (text: RegExp) => page.getByRole("status").filter({ hasText: text }).waitFor({ timeout: 60_000 });
+    await page.click("#speak");
+    await says(/^AUTHENTIC: \d+\.\d, needed/);
+    await page.fill("#person", "nobody");
+    await page.click("#speak");
+    await says(/the person "nobody" has no voiceprint/);
+    await stop();
+    await page.click("#speak");
+    await says(/^cannot connect to http/);
+  } finally {
+    await browser.close();
+    program.kill();
+    await once(program, "exit");
+    await voices.close();
+    await stop();
   }
 });
 
