@@ -59,7 +59,7 @@ it.each([
   const { service, advance } = createBox();
   const waits: number[] = [];
   for (let n = 0; n < 70 && waits.at(-1) !== seconds; n++) {
-    const [client, address] = who(n);
+    const [client = "", address = ""] = who(n);
     try {
       await (await service.throttle.attempt(client, address)).failed();
     } catch (error) {
