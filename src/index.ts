@@ -125,8 +125,11 @@ async function openProcessor(
       readRecording,
       toWav,
       async onClose() {
-        await options.onClose?.();
-        await closeOwn();
+        try {
+          await options.onClose?.();
+        } finally {
+          await closeOwn();
+        }
       },
     });
     await processor.workOnJobs();

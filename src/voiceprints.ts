@@ -555,6 +555,7 @@ export class Voiceprints {
     }
     if (!Array.isArray(names))
       throw unfit("names", "malformed", `the names of ${kind}s must be a list, got ${typeof names}`);
+    if (names.length === 0) throw unfit("names", "empty", `the list of ${kind}s must have at least one name`);
     return each(names, async (name) => ({ id: await this.#existingProfile(kind, name, tag), name }));
   }
 

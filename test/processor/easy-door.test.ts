@@ -131,6 +131,8 @@ describe("the ten-line program", () => {
       voice.listen({ persons: "bob" as never }, rateHz),
     ])
       await expect(call).rejects.toThrow("the names of persons must be a list, got string");
+    for (const choices of [{ persons: [] }, { fraudsters: [] }])
+      expect(await refusal(voice.analyze(recorded(bob, 6), choices))).toMatchObject({ fields: ["names empty"] });
     expect(await refusal(voice.listen(undefined as never, rateHz))).toMatchObject({ fields: ["target missing"] });
     expect(await refusal(voice.import("{}", undefined as never))).toMatchObject({ fields: ["passphrase missing"] });
   });

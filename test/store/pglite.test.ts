@@ -47,6 +47,32 @@ test("keys that could not be destroyed at once are destroyed later", { timeout: 
   await store.close();
 });
 
+test("a scope whose keys cannot be destroyed does not keep the recordings of the others", {
+  timeout: 180_000,
+}, async () => {
+  const shelf = createMemoryShelf(nodeAead);
+  const flaky: KeyShelf = {
+    ...shelf,
+    async destroy(scopeId, ids) {
+      if (scopeId === "damaged") throw new Error("the keys of this scope are damaged");
+      await shelf.destroy(scopeId, ids);
+    },
+  };
+  const store = await createSqlStore(await openEmbeddedDatabase(null), flaky);
+  const { profile } = await enrollPerson(store, "damaged", "alice", 1);
+  await enrollPerson(store, "sound", "bob", 1);
+  await expect(store.profiles.erase("damaged", profile.id)).rejects.toThrow("damaged");
+  const keysOf = async (scopeId: string) => {
+    const ids: string[] = [];
+    for await (const keys of shelf.all(scopeId)) ids.push(...keys.map(({ id }) => id));
+    return ids.length;
+  };
+  const before = await keysOf("sound");
+  await expect(store.media.expire(null, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)).rejects.toThrow("damaged");
+  expect(await keysOf("sound")).toBe(before - 1);
+  await store.close();
+});
+
 test("a store whose database cannot be closed closes its keys", { timeout: 180_000 }, async () => {
   const [database, shelf] = [await openEmbeddedDatabase(null), createMemoryShelf(nodeAead)];
   let areKeysClosed = false;

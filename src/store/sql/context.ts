@@ -72,13 +72,21 @@ export async function doom(tx: Queries, keys: readonly DoomedKey[]): Promise<voi
   );
 }
 
-/** After that transaction. Readers no longer see the rows; destroying the keys makes them unreadable in backups and logs too. */
+/**
+ * After that transaction. Readers no longer see the rows; destroying the keys makes them unreadable in backups and logs too. A scope whose keys
+ * cannot be destroyed now does not stop the others; its error is thrown at the end.
+ */
 export async function destroyDoomed({ database, vault }: SqlContext, keys: readonly DoomedKey[]): Promise<void> {
-  if (keys.length === 0) return;
-  for (const [scopeId, keyIds] of byScope(keys)) await vault.ring.destroy(scopeId, keyIds);
-  await database.query("DELETE FROM vivavoce.doomed_keys WHERE key_id = ANY($1::text[])", [
-    keys.map(({ keyId }) => keyId),
-  ]);
+  const errors: unknown[] = [];
+  for (const [scopeId, keyIds] of byScope(keys)) {
+    try {
+      await vault.ring.destroy(scopeId, keyIds);
+      await database.query("DELETE FROM vivavoce.doomed_keys WHERE key_id = ANY($1::text[])", [keyIds]);
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  if (errors.length > 0) throw errors[0];
 }
 
 export async function readDoomed({ database }: SqlContext): Promise<DoomedKey[]> {

@@ -221,17 +221,21 @@ async function expire(
   abandonedBefore = Number.NEGATIVE_INFINITY,
 ): Promise<number> {
   let removed = 0;
+  const errors: unknown[] = [];
+  const destroy = (keys: readonly DoomedKey[]) => destroyDoomed(context, keys).catch((error) => errors.push(error));
   // Called regularly while a server runs, so this is where failed key destructions are repeated.
-  await destroyDoomed(context, await readDoomed(context));
+  await destroy(await readDoomed(context));
   for (;;) {
     const batch = await context.database.transaction(
       (tx) => expireSome(tx, kind, scopeId, stoppedBefore, abandonedBefore),
       { slow: true },
     );
-    await destroyDoomed(context, batch.keys);
+    await destroy(batch.keys);
     removed += batch.removed;
-    if (batch.keys.length < EXPIRED_AT_ONCE) return removed;
+    if (batch.keys.length < EXPIRED_AT_ONCE) break;
   }
+  if (errors.length > 0) throw errors[0];
+  return removed;
 }
 
 async function expireSome(
