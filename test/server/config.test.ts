@@ -177,13 +177,18 @@ describe("an invalid setting is refused before anything is opened, with its name
       { flags: { "auth.issuers": [{ issuer: "x", jwks: "y" }] } },
       /^auth.issuers.0.audience \(the command line\): is missing$/,
     ],
-    ...["http://login.example/keys", "htps://login.example/keys", "https://"].map(
-      (jwks) =>
-        [
-          { flags: { "auth.issuers": [{ issuer: "x", jwks, audience: "box" }] } },
-          /^auth.issuers.0.jwks \(the command line\): must be an https URL or a file \(http only on this machine\)$/,
-        ] as const,
-    ),
+    [
+      { flags: { "auth.issuers": [{ issuer: "x", jwks: "http://login.example/keys", audience: "box" }] } },
+      /^auth.issuers.0.jwks \(the command line\): must be an https URL or a file \(http only on this machine\)$/,
+    ],
+    [
+      { flags: { "auth.issuers": [{ issuer: "x", jwks: "htps://login.example/keys", audience: "box" }] } },
+      /^auth.issuers.0.jwks \(the command line\): must be an https URL or a file \(http only on this machine\)$/,
+    ],
+    [
+      { flags: { "auth.issuers": [{ issuer: "x", jwks: "https://", audience: "box" }] } },
+      /^auth.issuers.0.jwks \(the command line\): must be an https URL or a file \(http only on this machine\)$/,
+    ],
     [
       { flags: { telephony: [{ name: "a", dialect: "fax" }] } },
       /^telephony.0.dialect \(the command line\): must be audiosocket, rtp, .* or audiohook$/,

@@ -51,11 +51,11 @@ describe("failures of a client from one address", () => {
   });
 });
 
-it.each([
+it.each<[string, (n: number) => [string, string], number]>([
   ["a client from an address", () => ["c", "192.0.2.1"], 900],
-  ["an address", (n: number) => [`client ${n}`, "192.0.2.1"], 60],
-  ["the name of a client", (n: number) => ["c", `192.0.2.${n}`], 5],
-] as const)("after failures of %s, nobody waits longer than documented", async (_, who, seconds) => {
+  ["an address", (n) => [`client ${n}`, "192.0.2.1"], 60],
+  ["the name of a client", (n) => ["c", `192.0.2.${n}`], 5],
+])("after failures of %s, nobody waits longer than documented", async (_, who, seconds) => {
   const { service, advance } = createBox();
   const waits: number[] = [];
   for (let n = 0; n < 70 && waits.at(-1) !== seconds; n++) {
