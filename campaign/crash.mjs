@@ -153,7 +153,7 @@ export async function campaign({
       );
     }
     await Promise.all(lanes);
-    if (counts.kills === 0) violate("nothing was killed: the faults took all the time; give more --seconds");
+    if (counts.kills === 0) violate("nothing was killed in this time; give more --seconds");
   } finally {
     clearInterval(telling);
     rmSync(root, { recursive: true, force: true });
