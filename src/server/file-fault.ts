@@ -21,5 +21,4 @@ export function fileFault(error: unknown): string | null {
 }
 
 /** The same, or the message of the error. */
-export const reasonOf = (error: unknown): string =>
-  fileFault(error) ?? (error instanceof Error ? error.message : String(error));
+export const reasonOf = (error: unknown): string => fileFault(error) ?? (error as Error).message;

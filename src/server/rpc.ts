@@ -78,7 +78,7 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
       unary.handle(method, request, response, parts.addressOf(request));
       return;
     }
-    const path = (request.url ?? "").split("?", 1)[0]!;
+    const path = request.url!.split("?")[0]!;
     const isGrpc = (request.headers["content-type"] ?? "").startsWith("application/grpc");
     const handle = isGrpc ? (grpc.get(path) ?? unknownMethod) : connect.get(path);
     if (!handle) {

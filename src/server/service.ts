@@ -146,7 +146,7 @@ export class Service {
 }
 
 function readSeconds(request: NodeRequest, limits: ServerConfig["limits"]): number {
-  const path = (request.url ?? "").split("?")[0]!;
+  const path = request.url!.split("?")[0]!;
   if (path.endsWith(".LiveProcessor/Listen")) return limits.liveCallSeconds;
   const isUpload = path === "/v1/audios" || path.endsWith(".MediaProcessor/AddMediaSegment");
   return isUpload ? limits.mediaReadSeconds : limits.readSeconds;

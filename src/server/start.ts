@@ -140,7 +140,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       ...(config.auth.ownIssuer
         ? {
             tokens: {
-              owns: (path) => tokenApp?.owns(path) ?? false,
+              owns: (path) => tokenApp!.owns(path),
               fetch: (request, env) => tokenApp!.fetch(request, env as never),
             },
             operator: (request) => operatorApp!.fetch(request),

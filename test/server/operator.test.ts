@@ -291,6 +291,8 @@ async function seedLargeScope(): Promise<void> {
     await store.profiles.create({ ...profile, id: largeId(i), owner: owner(`person-${i}`), tag: "" });
   for (const i of [3, 1, 2])
     await store.profiles.create({ ...profile, id: largeId(9000 + i), owner: owner("nora"), tag: `phone ${i}` });
+  for (const id of ["large-1", "large-2"])
+    await store.groups.create({ id, scopeId, kind: "watchlist", tag: "", profileIds: [], ownerIds: [] });
   await store.engagements.create({
     id: engagementId,
     scopeId,
@@ -628,6 +630,10 @@ describe("data", () => {
       next: null,
     });
     expect((await ask("watchlists?scope=default&after=list-1")).body).toEqual({ rows: [], next: null });
+    const first = (await ask("watchlists?scope=large&limit=1")).body;
+    expect(first).toMatchObject({ rows: [{ id: "large-1" }], next: "large-1" });
+    const second = (await ask(`watchlists?scope=large&limit=1&after=${first.next}`)).body;
+    expect(second).toMatchObject({ rows: [{ id: "large-2" }], next: null });
   });
 
   it("the queue and the answered calls", async () => {
@@ -779,7 +785,7 @@ describe("the last hour", () => {
     expect(new Spreading().spread).toBeNull();
     const tiny = new Spreading();
     for (const value of [0, 1e-5, 1e-4]) tiny.add(value);
-    expect(tiny.quantile(1)! / 1e-4).toBeCloseTo(1, 0);
+    expect(tiny.quantile(1)! / 1e-4).toBeLessThan(1.05);
     const huge = new Spreading();
     huge.add(1e9);
     expect(huge.quantile(0.5)).toBeGreaterThan(2000);

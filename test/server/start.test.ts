@@ -6,6 +6,7 @@ import { WebSocket } from "ws";
 import { VoiceprintsProcessor } from "../../src/processor/voiceprints-processor.js";
 import { configSchema, type ServerConfigInput } from "../../src/server/config.js";
 import { jsonLog } from "../../src/server/log.js";
+import { LoadHistory } from "../../src/server/operator/load-history.js";
 import { type Box, type FirstStart, startBox } from "../../src/server/start.js";
 import { fixtureEngine } from "../processor/fixture-engine.js";
 
@@ -174,9 +175,12 @@ describe("in the background", () => {
       let fault: string | null = null;
       const engine = Object.defineProperty(fixtureEngine(), "fault", { get: () => fault });
       const { box, about } = await started({}, engine);
+      const sampled = vi.spyOn(LoadHistory.prototype, "sample");
       const reasons = () => about("the engine cannot start its workers").map(({ reason }) => reason);
       const readiness = async () => (await fetch(`${box.url}/readyz`)).status;
       vi.advanceTimersByTime(1000);
+      // The queue is looked at, too.
+      expect(sampled).toHaveBeenCalledOnce();
       expect([reasons(), await readiness()]).toEqual([[], 200]);
       fault = "no memory";
       vi.advanceTimersByTime(3000);

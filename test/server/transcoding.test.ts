@@ -163,6 +163,10 @@ describe("JSON in", () => {
       'gk_voiceprint_profile_ids.unique_ids: expected a list of objects such as {"value": …}, got ["a"]',
     ],
     [
+      { gk_voiceprint_profile_ids: { unique_ids: { value: "a" } } },
+      'gk_voiceprint_profile_ids.unique_ids: expected a list of objects such as {"value": …}, got {"value":"a"}',
+    ],
+    [
       { context: { gk_scope_id: { value: "a" }, gkScopeId: { value: "a" } } },
       "context.gk_scope_id: given twice, as gk_scope_id and gkScopeId",
     ],
@@ -257,6 +261,7 @@ describe("JSON in", () => {
 
   it.each([
     ["an unknown parameter", "/v1/voiceprints/p/enrollment-status?nonsense=1", "unknown"],
+    ["a field of a text", "/v1/voiceprints/p/enrollment-status?context.configset_id.value=1", "unknown"],
     ["a message without a field", "/v1/voiceprints/p/enrollment-status?context=1", "malformed"],
     [
       "a parameter given twice",
@@ -319,6 +324,15 @@ describe("JSON in", () => {
     const response = await rehearse().service.app.request(path, { method: "POST", body: "{}", headers });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ status: { statusCode: "BAD_REQUEST", message } });
+  });
+
+  it("refuses a body that is not UTF-8", async () => {
+    const body = Buffer.from('{"external_id":"caf\xe9"}', "latin1");
+    const headers = { "content-type": "application/json" };
+    const response = await rehearse().service.app.request("/v1/sessions/start", { method: "POST", body, headers });
+    expect(await response.json()).toMatchObject({
+      status: { statusCode: "BAD_REQUEST", message: "the body is not UTF-8" },
+    });
   });
 
   it("takes a body without content encoding that says so, and repeats only the beginning of a long header", async () => {

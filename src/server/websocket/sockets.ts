@@ -141,7 +141,7 @@ function endOnError(socket: Duplex): void {
 }
 
 function pathOf(request: IncomingMessage): string {
-  return (request.url ?? "").split("?", 1)[0]!;
+  return request.url!.split("?")[0]!;
 }
 
 /** Before the upgrade, a refusal is an HTTP response. */
