@@ -241,7 +241,7 @@ describe("a malformed message is refused with the contract's status in the detai
 
   it("gRPC is answered over HTTP/1.1 too, and needs POST", async () => {
     const headers = { "content-type": "application/grpc" };
-    const answer = await fetch(url + PATH, { method: "POST", body: framed(new Uint8Array(0)), headers });
+    const answer = await fetch(url + PATH, { method: "POST", body: framed(new Uint8Array(0)) as BodyInit, headers });
     expect([answer.status, (await answer.arrayBuffer()).byteLength > 5]).toEqual([200, true]);
     const stream = session.request({ ":method": "GET", ":path": PATH, ...headers });
     stream.resume();
@@ -253,7 +253,7 @@ describe("a malformed message is refused with the contract's status in the detai
   it("repeats no more than 200 characters of a path that does not exist", async () => {
     const path = `/vendor.nothing/${"x".repeat(300)}`;
     const headers = { "content-type": "application/grpc-web+proto", "x-request-id": "lost" };
-    const refused = await fetch(url + path, { method: "POST", body: framed(new Uint8Array(0)), headers });
+    const refused = await fetch(url + path, { method: "POST", body: framed(new Uint8Array(0)) as BodyInit, headers });
     expect(refused.headers.get("grpc-message")).toBe(`there is no method ${path.slice(0, 200)}`);
     expect(statusOf(refused.headers.get("grpc-status-details-bin")!, true).requestId).toBe("lost");
   });
