@@ -42,7 +42,8 @@ export function openKernelJudge({ also }) {
 
   return {
     judge({ path, code, start, end, text }) {
-      const part = TESTS[relative(root, path).split("/")[1]];
+      const [, folder, network] = relative(root, path).split("/");
+      const part = network === "tdnn" ? "model-import/tdnn.test.ts" : TESTS[folder];
       const tests = also.length > 0 ? also : part ? [`test/${part}`] : ["test/dsp", "test/nn", "test/score"];
       const limitMs = Math.ceil(HANGS.times * msOf(tests) + HANGS.moreMs);
       const broken = join(copy, relative(root, path));

@@ -51,7 +51,9 @@ describe.each(Object.entries(GRAPHS))("%s", (name, made) => {
 
   test("is reproduced by the kernels", () => {
     expect(imported).toMatchObject({ architecture: "tdnn-1", dimensions: 256, windows: 4 });
-    expect(imported.likeness.worst).toBeGreaterThan(0.995);
+    expect(imported.likeness.worst).toBeGreaterThan(
+      0.9997 /* rounding takes 0.0002; zeros in place of mirrored frames, 0.0005 */,
+    );
   });
 
   test("is computed in floats as onnxruntime does", () => {
