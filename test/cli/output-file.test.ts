@@ -12,7 +12,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { assertCanWrite, writeOutput } from "../../src/cli/output-file.js";
 
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-vi.setConfig({ testTimeout: 60_000 });
+// Each command is a process, which takes long to start on a busy machine.
+vi.setConfig({ testTimeout: 300_000 });
 
 let folder: string;
 beforeEach(async () => {
