@@ -18,24 +18,27 @@ import { ConfigurationError, configurationSets, defaultConfigurationSetId } from
 import { Voiceprints } from "./voiceprints.js";
 
 export * from "./audio/index.js";
+export type { ToWav } from "./audio/port.js";
 export * from "./contract/index.js";
+export type { LiveOperations, LiveOptions } from "./contract/operations.js";
 export {
   EngineError,
   type EngineErrorCode,
   type EngineOptions,
   ModelFileError,
+  type ModelFileErrorCode,
   NotSupportedError,
   type OpenedEngine,
   openEngine,
 } from "./engine/index.js";
 export type * from "./engine/port.js";
 export type { Clock, Ids, Limits, Retention } from "./processor/dependencies.js";
-export type { ExportedProfile } from "./processor/export-profile.js";
-export type { LiveCheck, LiveRequest, LiveState } from "./processor/live/live-check.js";
+export type { LiveCheck, LiveState } from "./processor/live/live-check.js";
+export type { PrintsOfModel } from "./processor/prints-by-model.js";
 export { VoiceprintsProcessor, type VoiceprintsProcessorOptions } from "./processor/voiceprints-processor.js";
-export { SealError, StoreError } from "./store/errors.js";
+export { SealError, type SealErrorCode, StoreError, type StoreErrorCode } from "./store/errors.js";
 export { type IndexedDbStore, type IndexedDbStoreOptions, openIndexedDbStore } from "./store/indexeddb/store.js";
-export { createMemoryStore } from "./store/memory.js";
+export { createMemoryStore, type MemoryStoreOptions } from "./store/memory.js";
 export type { Store } from "./store/port.js";
 export {
   builtInConfigurationSets,
@@ -44,6 +47,7 @@ export {
   type ConfigurationSet,
   configurationSet,
 } from "./voiceprint/configuration-set.js";
+export type { FieldRate } from "./voiceprint/field-rates.js";
 export type * from "./voiceprints.js";
 
 type WithoutReader = Omit<VoiceprintsProcessorOptions, "readRecording" | "toWav" | "engine" | "store">;

@@ -63,6 +63,9 @@ import {
   upload,
 } from "./workflow.js";
 
+export type { RawEncoding } from "./audio/port.js";
+export type { ExportedProfile, ExportedSegment, ExportedTemplate } from "./processor/export-profile.js";
+export type { LiveRequest } from "./processor/live/live-check.js";
 export type { Comparison, NamedProfile } from "./workflow.js";
 
 /** A recording (WAV, or compressed if it can be decoded), headerless bytes, or mono samples in -1..1. Errors name the `File`, or the `name` given. */

@@ -5,12 +5,18 @@ import { boxLiveAccess } from "./box-live.js";
 import { type ConnectOptions, connect } from "./connect.js";
 import type { WebSocketClass } from "./live.js";
 
+export type * from "../contract/index.js";
 export { StatusCode, StatusError } from "../contract/index.js";
-export type { OperationOptions, Operations } from "../contract/operations.js";
-export { createTokenCache, grpcMetadataGenerator, type TokenCache, type TokenCacheOptions } from "../token/cache.js";
+export {
+  type Clock,
+  createTokenCache,
+  grpcMetadataGenerator,
+  type TokenCache,
+  type TokenCacheOptions,
+} from "../token/cache.js";
 export type * from "../voiceprints.js";
 export { type ConnectOptions, type Credentials, connect } from "./connect.js";
-export { LiveCall, type LiveCallOptions, type WebSocketClass } from "./live.js";
+export { LiveCall, type LiveCallOptions, type LiveSocket, type WebSocketClass } from "./live.js";
 
 /** A box, and the scope and configuration set to use there. */
 export interface ConnectVoiceprintsOptions extends ConnectOptions {

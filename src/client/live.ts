@@ -12,7 +12,8 @@ import {
 /** The `WebSocket` of browsers; in Node 20 that of the package `ws`. */
 export type WebSocketClass = new (url: string, protocols: string[]) => LiveSocket;
 
-interface LiveSocket {
+/** What a live call needs of a WebSocket. */
+export interface LiveSocket {
   binaryType: string;
   readonly bufferedAmount: number;
   // `never`, because each implementation has its own event types, and all of them must fit.

@@ -52,6 +52,7 @@ export type Operation<M extends { readonly output: DescMessage }> = (
   options?: OperationOptions,
 ) => Promise<MessageShape<M["output"]>>;
 
+/** Options of an operation on a connection. */
 export interface LiveOptions extends OperationOptions {
   /** The results are given after this much audio in which no party speaks; without it, silence has no limit. */
   readonly silenceSeconds?: number;

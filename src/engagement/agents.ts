@@ -8,6 +8,7 @@ export const AGENT_STATES = ["online", "busy", "offline"] as const;
 /** One of `AGENT_STATES`. */
 export type AgentState = (typeof AGENT_STATES)[number];
 
+/** An agent of a business unit. */
 export interface ServiceAgent {
   readonly id: string;
   readonly groups: readonly string[];

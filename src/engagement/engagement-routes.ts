@@ -2,8 +2,9 @@ import { Hono } from "hono";
 import { clientOf } from "../token/client-authentication.js";
 import { invalidRequest, NO_STORE, OAuthError } from "../token/errors.js";
 import { readForm } from "../token/form.js";
+import type { TransportOptions } from "../token/peer-address.js";
 import type { TokenService } from "../token/service.js";
-import { addressOf, answerErrors, type Env, onlyMethod, type TransportOptions } from "../token/transport.js";
+import { addressOf, answerErrors, type Env, onlyMethod } from "../token/transport.js";
 import { bearerError } from "../token/verify.js";
 import { businessUnitOf } from "./agents.js";
 

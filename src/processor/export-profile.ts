@@ -28,6 +28,7 @@ export interface ExportedProfile {
   readonly segments: readonly ExportedSegment[];
 }
 
+/** One enrolled recording of an exported profile; it contains no audio. */
 export interface ExportedSegment
   extends Omit<ProcessedAudio, "id" | "scopeId" | "partOf" | "partOfChannel" | "createdAt" | "voice"> {
   readonly processedAudioId: Id;
@@ -39,6 +40,7 @@ export interface ExportedSegment
 
 type Grown = NonNullable<Template["grown"]>;
 
+/** The template of an exported profile. */
 export interface ExportedTemplate extends Exported<Omit<Template, "grown">> {
   readonly grown?: {
     readonly enrolled: Exported<Grown["enrolled"]>;

@@ -2,6 +2,7 @@
 import type { Id } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
 
+/** How many prints of a scope one model made. */
 export interface PrintsOfModel {
   readonly revision: string;
   /** Such as `vivavoce-2`; empty if the print does not contain it and the model is not installed here. */

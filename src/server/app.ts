@@ -1,54 +1,24 @@
-import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { getRequestListener } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { StatusCode } from "../contract/index.js";
-import type { PeerAddress } from "../token/peer-address.js";
-import { asStatusError, type Dispatcher, logInternal, stackOf } from "./dispatch.js";
-import type { Guard } from "./guard.js";
+import type { NodeBindings } from "../token/peer-address.js";
+import type { AppParts, WebApp } from "./app-parts.js";
+import { asStatusError, logInternal, stackOf } from "./dispatch.js";
 import { withCors } from "./http/cors.js";
 import { localCallersOnly } from "./http/local-callers.js";
 import { answerOn } from "./http/node-request.js";
 import { openApi } from "./http/openapi.js";
 import { type LoadedFile, loadFile } from "./http/static-files.js";
-import { errorAnswer, requestIdOf, type Transcoder } from "./http/transcoder.js";
+import { errorAnswer, requestIdOf } from "./http/transcoder.js";
 import { requestOf, responseOf } from "./http/web-request.js";
 import { headerOf, type NodeHandler, type NodeRequest } from "./listen.js";
 import type { Log } from "./log.js";
-import type { ServerMetrics } from "./metrics.js";
 import { needsWebSocket, Refusal, wrongVerb } from "./refusal.js";
 import { createRpcHandler } from "./rpc.js";
 
-export interface AppParts {
-  readonly dispatcher: Dispatcher;
-  readonly guard: Guard;
-  readonly log: Log;
-  readonly metrics: ServerMetrics;
-  readonly metricsAccess: "open" | "token" | "off";
-  readonly transcode: Transcoder;
-  readonly version: string;
-  readonly peerAddress: PeerAddress;
-  /** The public address of the box. */
-  readonly publicUrl: () => string;
-  /** Whether WebSockets connect to this path. */
-  readonly isSocket: (path: string) => boolean;
-  /** Resolves when store and engine can work; rejects otherwise. */
-  readonly ready: () => Promise<void>;
-  /** The pages for a browser; `null` for a path that they do not have. */
-  readonly page?: (request: Request) => Response | null;
-  /** Everything under /operator; absent if tokens come from another issuer. */
-  readonly operator?: (request: Request) => Response | Promise<Response>;
-  /** Announces calls to telephone lines; `null` for a path of no line. */
-  readonly announce?: (path: string, request: Request, address: string) => Promise<Response> | null;
-  /** Token, engagement and management endpoints; absent if tokens come from another issuer. */
-  readonly tokens?: {
-    readonly owns: (path: string) => boolean;
-    readonly fetch: (request: Request, env?: unknown) => Response | Promise<Response>;
-  };
-}
+type Env = { Bindings: NodeBindings };
 
-type Env = { Bindings: Partial<HttpBindings> };
-
-/** All plain HTTP routes. Can be tested without a port: `app.request(…)`. */
-export function createApp(parts: AppParts): Hono<Env> {
+export function createApp(parts: AppParts): WebApp {
   const { dispatcher, metrics, tokens, transcode } = parts;
   const app = new Hono<Env>();
   const refused = (error: unknown, c: Context<Env>): Response => {
@@ -127,7 +97,7 @@ export function createApp(parts: AppParts): Hono<Env> {
  * too, but wrapping a call in its Request and Response objects would cost more than the call itself.
  */
 export function createNodeHandler(
-  app: Hono<Env>,
+  app: WebApp,
   parts: Pick<AppParts, "dispatcher" | "transcode" | "peerAddress" | "ready"> & {
     readonly messageBytes: number;
     readonly log: Log;

@@ -251,6 +251,7 @@ const OTHER_VARIABLES = new Set([
 /** The source of a flag, and of `--set`. */
 const COMMAND_LINE = "the command line";
 
+/** Where `loadConfig` reads: a file, the environment, and flags of the command line. */
 export interface ConfigSources {
   /** Flags by setting, in dotted names: `{ "limits.queuedAudio": 8 }`. */
   readonly flags?: Readonly<Record<string, unknown>>;

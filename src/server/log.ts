@@ -1,3 +1,4 @@
+/** How important a line of the log is. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** Fields that a log line may have. The list is closed, so that no audio, embedding or name of a person can slip in. */

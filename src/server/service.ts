@@ -2,7 +2,8 @@ import type { LiveOperations, Operations } from "../contract/operations.js";
 import type { ModelInfo } from "../engine/port.js";
 import { createPeerAddress, type PeerAddress } from "../token/peer-address.js";
 import type { FieldRate } from "../voiceprint/field-rates.js";
-import { type AppParts, createApp, createNodeHandler } from "./app.js";
+import { createApp, createNodeHandler } from "./app.js";
+import type { AppParts, WebApp } from "./app-parts.js";
 import { ownUrl, type ServerConfig } from "./config.js";
 import { Dispatcher } from "./dispatch.js";
 import { reasonOf } from "./file-fault.js";
@@ -33,7 +34,7 @@ export class Service {
   readonly queue: WorkQueue;
   readonly liveCalls: LiveCalls;
   readonly metrics: ServerMetrics;
-  readonly app: ReturnType<typeof createApp>;
+  readonly app: WebApp;
   readonly sockets: Sockets;
   readonly #peerAddress: PeerAddress;
   readonly #transcode: Transcoder;

@@ -58,6 +58,7 @@ const LOOK_AT_QUEUE_EVERY_MS = 1000;
 /** A replica that began a first start has finished it by then, or is dead. */
 const OTHER_REPLICAS_START_MS = 60_000;
 
+/** Parts of a box that a program can replace. */
 export interface BoxParts {
   readonly log?: Log;
   /** By default an engine with a worker pool; the caller closes an engine that it passes. */

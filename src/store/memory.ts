@@ -30,6 +30,7 @@ import {
   withoutModel,
 } from "./port.js";
 
+/** Options of `createMemoryStore`. */
 export interface MemoryStoreOptions {
   /** Milliseconds since 1970; decides which documents have expired. */
   readonly now?: () => number;

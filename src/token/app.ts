@@ -8,19 +8,16 @@ import { pageRoutes } from "./interactive/page-routes.js";
 import { createAuthorizationFlow } from "./interactive/provider.js";
 import { managementRoutes } from "./management-routes.js";
 import { oauthRoutes, type RedeemCode } from "./oauth-routes.js";
+import type { NodeBindings, TransportOptions } from "./peer-address.js";
 import { PLATFORM_SCOPE } from "./scopes.js";
 import type { TokenService } from "./service.js";
 import { createToolingUser, type ToolingUser } from "./tooling-user.js";
-import { addressOf, answerErrors, type Env, type TransportOptions } from "./transport.js";
-
-/** Options of the token pages. */
-export type TokenAppOptions = TransportOptions;
+import { addressOf, answerErrors, type Env } from "./transport.js";
 
 /** What a box mounts at its root. */
 export interface TokenApp {
-  readonly app: Hono<Env>;
   /** Serves every path of the service, interactive ones included; no raw node request is needed. */
-  fetch(request: Request, bindings?: Env["Bindings"]): Response | Promise<Response>;
+  fetch(request: Request, bindings?: NodeBindings): Response | Promise<Response>;
   /** Whether a path belongs to the token service, for servers that serve other paths too. */
   owns(pathname: string): boolean;
   /** Checks `platform-api` tokens for other routes that accept them. */
@@ -37,7 +34,7 @@ const PATHS = [
 ];
 
 /** The token endpoints and pages, as an app to mount. */
-export function createTokenApp(service: TokenService, options: TokenAppOptions = {}): TokenApp {
+export function createTokenApp(service: TokenService, options: TransportOptions = {}): TokenApp {
   const app = new Hono<Env>();
   const flow = createAuthorizationFlow(service);
   app.onError(answerErrors(service.audit));
@@ -70,7 +67,6 @@ export function createTokenApp(service: TokenService, options: TokenAppOptions =
   app.notFound(() => errorResponse(new OAuthError("not_found", "this path does not exist")));
 
   return {
-    app,
     toolingUser,
     fetch: (request, bindings = {}) => app.fetch(request, bindings),
     owns: (pathname) => PATHS.includes(pathname) || PREFIXES.some((prefix) => pathname.startsWith(prefix)),

@@ -60,6 +60,7 @@ export interface NewApplication {
   readonly gkScopes?: readonly string[];
 }
 
+/** A client whose secret was right. */
 export interface AuthenticatedClient {
   readonly id: string;
   readonly applicationId: string;

@@ -38,7 +38,7 @@ const OURS = /^(?:appID:[\w.-]{1,64}:geo:[\w.-]{1,64}:clientName:[\w.-]{1,64}|(?
 export const loggableClientId = (clientId: string): string | null => (OURS.test(clientId) ? clientId : null);
 
 /** The part of a structured logger that the audit needs. */
-interface AuditLog {
+export interface AuditLog {
   info(message: string, fields: { client?: string; address?: string; operation?: string; status?: string }): void;
   warn(message: string, fields: { client?: string; address?: string }): void;
   error(message: string, fields: { stack: string }): void;

@@ -1,6 +1,8 @@
 import { connectionFault } from "../contract/connection-fault.js";
 import { type Clock, systemClock } from "./clock.js";
 
+export type { Clock } from "./clock.js";
+
 /** Runs in Node and in browsers: it needs only fetch and a clock, no timers. */
 export interface TokenCacheOptions {
   /** The token endpoint: `oauth_server_url` of the configuration file. */

@@ -1,5 +1,6 @@
 import type { Store } from "../store/port.js";
 
+/** Where the token service keeps its records: `documents` of a store. */
 export type Documents = Store["documents"];
 
 /** One collection of the store's documents, typed. */

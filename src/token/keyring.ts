@@ -1,4 +1,12 @@
-import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JSONWebKeySet, type JWK } from "jose";
+import {
+  type CryptoKey,
+  calculateJwkThumbprint,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type JSONWebKeySet,
+  type JWK,
+} from "jose";
 import type { Clock } from "./clock.js";
 import { collection, type Documents } from "./documents.js";
 
@@ -37,6 +45,7 @@ export interface Keyring {
   list(): Promise<Omit<StoredKey, "publicJwk" | "privateJwk">[]>;
 }
 
+/** Options of the keys that sign tokens. */
 export interface KeyringOptions {
   readonly documents: Documents;
   readonly clock: Clock;

@@ -10,10 +10,11 @@ import { readJson } from "./form.js";
 import { endGrant } from "./grants.js";
 import { endSession, sessionOf, startSession } from "./interactive/session-cookie.js";
 import { changeOwnPassword } from "./own-password.js";
+import type { TransportOptions } from "./peer-address.js";
 import { PLATFORM_SCOPE } from "./scopes.js";
 import type { TokenService } from "./service.js";
 import type { ToolingUser } from "./tooling-user.js";
-import { addressOf, answerErrors, type Env, type TransportOptions } from "./transport.js";
+import { addressOf, answerErrors, type Env } from "./transport.js";
 import type { User } from "./users.js";
 
 type ManagementEnv = Env & { Variables: { user: User } };

@@ -3,10 +3,11 @@ import { Hono } from "hono";
 import { authenticated, clientOf } from "./client-authentication.js";
 import { invalidRequest, NO_STORE, OAuthError } from "./errors.js";
 import { type Form, readForm } from "./form.js";
+import type { TransportOptions } from "./peer-address.js";
 import { PLATFORM_SCOPE, RUNTIME_SCOPES } from "./scopes.js";
 import type { TokenService } from "./service.js";
 import { introspect, revoke } from "./token-status.js";
-import { addressOf, answerErrors, type Env, onlyMethod, type TransportOptions } from "./transport.js";
+import { addressOf, answerErrors, type Env, onlyMethod } from "./transport.js";
 
 /** Redeems an authorization code; the form has already been read. */
 export type RedeemCode = (c: Context<Env>, form: Form) => Promise<Response>;

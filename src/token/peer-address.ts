@@ -1,5 +1,13 @@
 import { BlockList, isIP } from "node:net";
 
+/** What a Node server adds to a request; absent without a port. */
+export interface NodeBindings {
+  readonly incoming?: {
+    readonly httpVersionMajor: number;
+    readonly socket?: { readonly remoteAddress?: string | undefined };
+  };
+}
+
 /** Finds the client's address from the address of the connection and its `X-Forwarded-For` header. */
 export type PeerAddress = (peer: string | undefined, forwardedFor: string | null | undefined) => string;
 
@@ -7,6 +15,12 @@ export type PeerAddress = (peer: string | undefined, forwardedFor: string | null
 const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, "");
 
 const family = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");
+
+/** Options of the token pages. */
+export interface TransportOptions {
+  /** The client's address, for throttle and log. Default: the other end of the connection; forwarded headers count only for named proxies. */
+  readonly peerAddress?: PeerAddress;
+}
 
 /**
  * `proxies`: addresses and networks (`10.0.0.0/8`) of trusted proxies. Anybody can write the header, so it is read from the end, where

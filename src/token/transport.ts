@@ -1,22 +1,15 @@
-import type { HttpBindings } from "@hono/node-server";
 import type { Context, ErrorHandler } from "hono";
 import { StatusCode } from "../contract/index.js";
 import type { Audit } from "./audit.js";
 import { errorResponse, OAuthError } from "./errors.js";
-import { createPeerAddress, type PeerAddress } from "./peer-address.js";
+import { createPeerAddress, type NodeBindings, type TransportOptions } from "./peer-address.js";
 
-/** Under `@hono/node-server` the raw request and response are present; without a port they are not. */
-export type Env = { Bindings: Partial<HttpBindings> };
-
-export interface TransportOptions {
-  /** The client's address, for throttle and log. Default: the other end of the connection; forwarded headers count only for named proxies. */
-  readonly peerAddress?: PeerAddress;
-}
+export type Env = { Bindings: NodeBindings };
 
 const UNFORWARDED = createPeerAddress();
 
 export function addressOf(
-  c: { readonly env: Env["Bindings"]; readonly req: Pick<Context["req"], "header"> },
+  c: { readonly env: NodeBindings; readonly req: Pick<Context["req"], "header"> },
   { peerAddress = UNFORWARDED }: TransportOptions,
 ): string {
   return peerAddress(c.env?.incoming?.socket?.remoteAddress, c.req.header("X-Forwarded-For")) || "unknown";

@@ -22,6 +22,7 @@ interface StoredUser {
 /** A user, without the password hash. */
 export type User = Omit<StoredUser, "passwordHash">;
 
+/** What can be changed about a user. */
 export interface UserChange {
   readonly role?: Role;
   readonly disabled?: boolean;

@@ -53,6 +53,7 @@ export type ListCounts = readonly RateCount[];
 
 export type Verdict = "holds" | "exceeded" | "undecided";
 
+/** How often impostors exceeded the thresholds of a list, compared with the promised rate. */
 export interface FieldRate {
   readonly list: CountedList;
   readonly promised: number;

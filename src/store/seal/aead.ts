@@ -25,6 +25,9 @@ export function checkKeyBytes(raw: Uint8Array): void {
   if (raw.length !== KEY_BYTES) throw new RangeError(`a key must have ${KEY_BYTES} bytes, got ${raw.length}`);
 }
 
+/** The browser's `CryptoKey`, which Node has too, but not under a global name. */
+type CryptoKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
+
 export interface WebAeadKey extends AeadKey {
   readonly cryptoKey: CryptoKey;
 }

@@ -5,6 +5,7 @@ import type { KeyId, WrappedKey } from "../seal/key-ring.js";
 import type { SqlContext } from "./context.js";
 import { unescapeText } from "./text.js";
 
+/** Keys that the database names and the keys do not have. */
 export interface LostKeys {
   /** Profiles that cannot be opened. */
   readonly profiles: number;

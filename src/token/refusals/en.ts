@@ -39,4 +39,5 @@ export const en = {
 };
 
 export type Refusals = typeof en;
+/** The name of a problem that a person can correct. */
 export type Refusal = keyof Refusals;
