@@ -134,9 +134,10 @@ test("an owner signs in, and finds an empty box", async () => {
   await page.getByText(strings.profiles.none).waitFor();
   await page.getByText(strings.watchlists.none).waitFor();
   await part("overview");
-  // The token is only in the page's memory.
+  // The token is only in the page's memory; the tab keeps no more than what it shows.
   const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
-  expect(kept).toBe('[{},{},""]');
+  const place = JSON.stringify({ part: "overview", scope: "default" });
+  expect(JSON.parse(kept)).toEqual([{}, { "vivavoce-place": place }, ""]);
   expect(await barriers(page)).toEqual([]);
 });
 
@@ -440,10 +441,40 @@ test("changes the password, and stays signed in", { timeout: 120_000 }, async ()
   await page.getByText(words.signedInAs(name)).waitFor();
 });
 
-test("a reload signs in by itself", async () => {
+test("a reload signs in by itself, and stays where it was", async () => {
+  await part("sessions");
   await page.reload();
+  await page.getByRole("tab", { name: strings.parts.sessions, selected: true }).waitFor();
+  await part("overview");
   await decisions().getByText("Authentic", { exact: true }).first().waitFor();
   expect(page.url()).toBe(box.operatorUrl);
+});
+
+test("a session that ends keeps what is typed into a dialog; afterwards the view signs in again, where it was", {
+  timeout: 120_000,
+}, async () => {
+  const words = strings.applications;
+  const other = await context.newPage();
+  // A token that is refused this soon would not lead to signing in again.
+  await other.addInitScript(() => {
+    const now = Date.now;
+    Date.now = () => now() + 20_000 * Number(sessionStorage.getItem("later") ?? 0);
+  });
+  await other.goto(box.operatorUrl!);
+  await other.getByRole("tab", { name: strings.parts.applications }).click();
+  await other.getByRole("button", { name: words.create }).click();
+  const name = other.getByRole("dialog").getByLabel(words.name, { exact: true });
+  await name.fill("Half typed");
+  await other.evaluate(() => sessionStorage.setItem("later", "1"));
+  const ended = (url: URL) => /^\/(operator|management)\/v1\//.test(url.pathname);
+  await other.route(ended, (route) => route.fulfill({ status: 401, json: {} }));
+  await other.getByText(strings.lost(strings.refusals.sessionEnded)).waitFor(soon);
+  expect(await name.inputValue()).toBe("Half typed");
+  await other.evaluate(() => sessionStorage.removeItem("later"));
+  await other.unroute(ended);
+  await other.reload();
+  await other.getByRole("tab", { name: strings.parts.applications, selected: true }).waitFor();
+  await other.close();
 });
 
 test("a user who is not an owner is rejected, and can sign in as another user", async () => {

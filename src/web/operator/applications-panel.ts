@@ -219,9 +219,15 @@ export class ApplicationsPanel {
 /** Shows the value with a copy button; without clipboard access there is no button, and it is copied by hand. */
 function withCopy(value: string): HTMLElement {
   const copy = element("button", { type: "button", class: "quiet" }, words.copy);
+  const code = element("code", {}, value);
   copy.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(value);
-    copy.textContent = strings.copied;
+    try {
+      await navigator.clipboard.writeText(value);
+      copy.textContent = strings.copied;
+    } catch {
+      // The browser refuses: the value is selected, so that a key press copies it.
+      getSelection()?.selectAllChildren(code);
+    }
   });
-  return element("span", { class: "copied" }, element("code", {}, value), ...(navigator.clipboard ? [copy] : []));
+  return element("span", { class: "copied" }, code, ...(navigator.clipboard ? [copy] : []));
 }

@@ -86,7 +86,9 @@ export class BoxClient {
     if (response.status === 204) return undefined as Answer;
     if (response.ok) return (await response.json()) as Answer;
     const { status } = response;
-    if (status === 401 && Date.now() - this.signedIn.at > freshMs) return beginSignIn();
+    // Leaving the page would lose what was typed into an open dialog.
+    const mayLeave = document.querySelector("dialog[open]") === null;
+    if (status === 401 && mayLeave && Date.now() - this.signedIn.at > freshMs) return beginSignIn();
     const why = await refusalOf(response);
     if (status === 401 || status === 403) throw new Refused(why);
     throw status === 404 ? new NotFound(why) : new Error(why);

@@ -15,6 +15,7 @@ import { profilesTable, sessionsTable, watchlistsTable } from "./lists.js";
 import { Live } from "./live.js";
 import { LoadPanel } from "./load-panel.js";
 import { modelsPanel, moved } from "./models-panel.js";
+import { keepPlace, keptPlace } from "./place.js";
 import { exceeded, metRates, promisesPanel } from "./promises-panel.js";
 import { beginSignIn, signIn } from "./sign-in.js";
 import { shortRevision, strings } from "./strings.js";
@@ -105,10 +106,12 @@ function show(client: BoxClient, box: BoxView): void {
     profiles: [profiles.element, element("div", { class: "pair" }, models.element, watchlists.element)],
     applications: [applications.element],
   };
+  const kept = keptPlace();
   let part: Part = "overview";
   const panel = element("div", { class: "part-panel", role: "tabpanel", id: "part", tabindex: -1 });
   const tabs = new Tabs(strings.parts, strings.partsLabel, panel, (chosen) => {
     part = chosen;
+    keepPlace({ part, scope: scope.value });
     panel.replaceChildren(...parts[chosen]);
     void Promise.allSettled([refreshLoad(), refreshLists()]);
   });
@@ -153,6 +156,7 @@ function show(client: BoxClient, box: BoxView): void {
   };
   const refreshScopes = async () => showScopes((await client.box()).scopes);
   const chosen = () => {
+    keepPlace({ part, scope: scope.value });
     for (const table of [sessions, profiles, watchlists]) table.scope = scope.value;
     void Promise.allSettled([refreshDecisions(), refreshLists()]);
   };
@@ -184,7 +188,11 @@ function show(client: BoxClient, box: BoxView): void {
     ),
   );
   showScopes(box.scopes);
-  tabs.choose("overview");
+  if (kept && kept.scope !== scope.value && box.scopes.includes(kept.scope)) {
+    scope.value = kept.scope;
+    chosen();
+  }
+  tabs.choose(kept && Object.hasOwn(parts, kept.part) ? (kept.part as Part) : "overview");
   void live.every(loadEveryMs, refreshLoad);
   void live.every(callsEveryMs, refreshCalls);
   void live.every(decisionsEveryMs, refreshDecisions);
