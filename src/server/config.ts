@@ -100,7 +100,12 @@ export const configSchema = z.strictObject({
     })
     .prefault({}),
   /** The public address, if it differs from host and port (behind a proxy). The issuer and the printed lines use it. */
-  publicUrl: z.url({ protocol: /^https?$/ }).optional(),
+  publicUrl: z
+    .url({ protocol: /^https?$/ })
+    .refine((text) => !URL.canParse(text) || ["/", ""].includes(text.slice(new URL(text).origin.length)), {
+      error: "must have no path: a proxy must forward everything on this host to the box",
+    })
+    .optional(),
   /** Trusted proxies, by address or network (`10.0.0.0/8`): the box believes their `X-Forwarded-For`. */
   trustProxy: z.array(z.string().refine(isProxy, "must be an address or a network such as 10.0.0.0/8")).default([]),
   /** Pages of these origins may call from a browser: exact origins such as `https://app.example.com`. */

@@ -12,9 +12,9 @@ import {
 } from "../contract/index.js";
 import { type LiveOperations, type Operations, operationOf } from "../contract/operations.js";
 import { callFailure } from "../processor/failures.js";
+import type { CallRates } from "../token/call-rates.js";
 import { AUDIO_OPERATIONS } from "./audio-operations.js";
 import type { Caller, Guard } from "./guard.js";
-import type { CallRates } from "./limits/call-rates.js";
 import type { LiveCallEntry, LiveCalls } from "./limits/live-calls.js";
 import type { UploadBudget } from "./limits/upload-budget.js";
 import { type Asker, QueueFull, type WorkQueue } from "./limits/work-queue.js";

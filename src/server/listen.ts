@@ -29,6 +29,8 @@ export interface ListenOptions {
   readonly handler: NodeHandler;
   /** A connection that asks for an upgrade to WebSocket (HTTP/1.1). */
   readonly upgrade: UpgradeHandler;
+  /** A connection could not be accepted. */
+  readonly refused: (error: Error) => void;
 }
 
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
@@ -349,11 +351,13 @@ async function listenTls(
   };
 }
 
-function listening(server: net.Server, { host, port }: ListenOptions): Promise<void> {
+function listening(server: net.Server, { host, port, refused }: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, () => {
       server.off("error", reject);
+      // A connection that could not be accepted (too little memory, say). The others go on.
+      server.on("error", refused);
       resolve();
     });
   });

@@ -1,5 +1,6 @@
 import type { LiveOperations, Operations } from "../contract/operations.js";
 import type { ModelInfo } from "../engine/port.js";
+import { CallRates } from "../token/call-rates.js";
 import { createPeerAddress, type PeerAddress } from "../token/peer-address.js";
 import type { FieldRate } from "../voiceprint/field-rates.js";
 import { createApp, createNodeHandler } from "./app.js";
@@ -8,7 +9,6 @@ import { ownUrl, type ServerConfig } from "./config.js";
 import { Dispatcher } from "./dispatch.js";
 import { reasonOf } from "./file-fault.js";
 import { createTranscoder, type Transcoder } from "./http/transcoder.js";
-import { CallRates } from "./limits/call-rates.js";
 import { LiveCalls } from "./limits/live-calls.js";
 import { UploadBudget } from "./limits/upload-budget.js";
 import { WorkQueue } from "./limits/work-queue.js";
@@ -98,6 +98,7 @@ export class Service {
       headerSeconds: limits.headerSeconds,
       readSeconds: (request) => readSeconds(request, limits),
       upgrade: this.sockets.upgrade,
+      refused: (error) => this.parts.log.error("a connection could not be accepted", { reason: reasonOf(error) }),
       handler: createNodeHandler(this.app, {
         dispatcher: this.dispatcher,
         transcode: this.#transcode,

@@ -11,8 +11,9 @@ export interface NodeBindings {
 /** Finds the client's address from the address of the connection and its `X-Forwarded-For` header. */
 export type PeerAddress = (peer: string | undefined, forwardedFor: string | null | undefined) => string;
 
-/** Unwraps an IPv4 address inside IPv6, as a dual-stack socket reports it. */
-const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, "");
+/** Unwraps an IPv4 address inside IPv6, as a dual-stack socket reports it, and leaves out a port, which some proxies write. */
+const plain = (address: string): string =>
+  address.replace(/^\[(.*)\](:\d+)?$|^([\d.]+):\d+$/, "$1$3").replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, "");
 
 const family = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");
 

@@ -39,7 +39,7 @@ const short = (name: string): string =>
   name.length <= 128 ? name : createHash("sha256").update(name).digest("base64");
 
 /** A subscriber of IPv6 has a whole network (/64), so its addresses count as one. */
-function networkOf(address: string): string {
+export function networkOf(address: string): string {
   if (!isIPv6(address) || address.includes(".")) return address;
   const [head, tail = []] = address.split("::").map((part) => part.split(":"));
   const zeros = Array<string>(Math.max(0, 8 - head!.length - tail.length)).fill("0");

@@ -172,6 +172,7 @@ describe("an invalid setting is refused before anything is opened, with its name
     [{ flags: { store: "" } }, /^store \(the command line\): must not be empty$/],
     [{ flags: { store: "mysql://db/voices" } }, /^store \(the command line\): must be a folder or postgres:\/\/…$/],
     [{ env: { VIVAVOCE_CALL_SECONDS: "0" } }, /^limits.callSeconds \(VIVAVOCE_CALL_SECONDS\): must be above 0, got 0$/],
+    [{ flags: { publicUrl: "https://x.example/voice" } }, /^publicUrl \(the command line\): must have no path/],
     [{ flags: { publicUrl: "foo" } }, /^publicUrl \(the command line\): must be an address such as https:/],
     [
       { flags: { "auth.issuers": [{ issuer: "x", jwks: "y" }] } },

@@ -22,7 +22,6 @@ import {
   stackOf,
 } from "../../src/server/dispatch.js";
 import type { Guard } from "../../src/server/guard.js";
-import { CallRates } from "../../src/server/limits/call-rates.js";
 import { LiveCalls } from "../../src/server/limits/live-calls.js";
 import { UploadBudget } from "../../src/server/limits/upload-budget.js";
 import { QueueFull, WorkQueue } from "../../src/server/limits/work-queue.js";
@@ -30,6 +29,7 @@ import { jsonLog } from "../../src/server/log.js";
 import { ServerMetrics } from "../../src/server/metrics.js";
 import { headersOf, Refusal } from "../../src/server/refusal.js";
 import { StoreError } from "../../src/store/errors.js";
+import { CallRates } from "../../src/token/call-rates.js";
 
 const upload = METHODS.find(({ name }) => name === "AddMediaSegment")!;
 const verify = METHODS.find(({ name }) => name === "Verify")!;

@@ -3,9 +3,9 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { retrying } from "../../src/client/retry.js";
 import { StatusCode, StatusError } from "../../src/contract/index.js";
 import { ByteRate } from "../../src/server/limits/byte-rate.js";
-import { CallRates } from "../../src/server/limits/call-rates.js";
 import { UploadBudget } from "../../src/server/limits/upload-budget.js";
 import { QueueFull, WorkQueue } from "../../src/server/limits/work-queue.js";
+import { CallRates } from "../../src/token/call-rates.js";
 
 const never = new AbortController().signal;
 

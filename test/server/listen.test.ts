@@ -11,16 +11,14 @@ import { listen, type NodeResponse } from "../../src/server/listen.js";
 import { writeCertificate } from "./certificate.js";
 
 /** Long enough that a busy machine does not exceed it. */
-const patient = { host: "127.0.0.1", port: 0, headerSeconds: 30, readSeconds: () => 30 };
+const patient = { host: "127.0.0.1", port: 0, headerSeconds: 30, readSeconds: () => 30, refused: () => {} };
 
 /** Also with an error, such as a reset, for which `once` would reject. */
 const closing = (connection: EventEmitter) => new Promise((resolve) => connection.once("close", resolve));
 
 test("a client whose request is complete may wait for a response longer than the time limit for sending", async () => {
   const port = await listen({
-    host: "127.0.0.1",
-    port: 0,
-    headerSeconds: 10,
+    ...patient,
     readSeconds: () => 0.1,
     handler: (_, response) => void setTimeout(500).then(() => response.end("answered")),
     upgrade: (_, socket) => socket.destroy(),
@@ -37,6 +35,25 @@ test("a client whose request is complete may wait for a response longer than the
   } finally {
     await port.close();
   }
+});
+
+test("a connection that cannot be accepted is reported, and the next one is served", async () => {
+  const made = vi.spyOn(net, "createServer");
+  const errors: Error[] = [];
+  const port = await listen({
+    ...patient,
+    handler: (_, response) => void response.end("answered"),
+    upgrade: (_, socket) => socket.destroy(),
+    refused: (error) => errors.push(error),
+  });
+  const server = made.mock.results[0]!.value as net.Server;
+  made.mockRestore();
+  // As Node reports it.
+  const fault = new Error("accept ENOBUFS");
+  server.emit("error", fault);
+  expect(errors).toEqual([fault]);
+  expect(await (await fetch(`http://127.0.0.1:${port.port}`)).text()).toBe("answered");
+  await port.close();
 });
 
 test("a request that also offers HTTP/2 is answered as if it did not, with its body, more than once on a connection", async () => {

@@ -125,6 +125,17 @@ describe("authorization code with PKCE", () => {
 
   const me = (token: string) => box.fetch("/management/v1/me", { headers: { Authorization: `Bearer ${token}` } });
 
+  test("anybody may begin a sign-in, but not without end", async () => {
+    const begin = (change = {}) => box.fetch(authorizeUrl(change));
+    expect(await (await begin({ state: "s".repeat(4000) })).text()).toContain("at most 4000 characters");
+    for (let i = 0; i < 60; i++) expect((await begin()).status).toBe(303);
+    const refused = await begin();
+    expect([refused.status, refused.headers.get("Retry-After")]).toEqual([429, "1"]);
+    advance(box, 1000);
+    expect((await begin()).status).toBe(303);
+    expect((await begin()).status).toBe(429);
+  });
+
   test("sign in, allow, redeem, manage: the token belongs to the user", async () => {
     const result = await redeem(await allow());
     expect(result).toMatchObject({ token_type: "bearer", expires_in: 3600, scope: "platform-api" });

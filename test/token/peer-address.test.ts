@@ -22,6 +22,8 @@ describe("the caller's address", () => {
     ["no address in it", ["10.0.0.1"], "10.0.0.1", "unknown", "10.0.0.1"],
     ["IPv4 inside IPv6", ["127.0.0.1"], "::ffff:127.0.0.1", "::ffff:192.0.2.7", "192.0.2.7"],
     ["IPv6", ["fd00::/8"], "fd00::1", "2001:db8::7", "2001:db8::7"],
+    ["IPv4 with a port", ["10.0.0.1"], "10.0.0.1", "203.0.113.9:49152", "203.0.113.9"],
+    ["IPv6 with a port", ["10.0.0.1"], "10.0.0.1", "[2001:db8::7]:49152", "2001:db8::7"],
     ["no connection at all", ["10.0.0.1"], undefined, "192.0.2.1", ""],
   ])("%s", (_, proxies, peer, header, address) => {
     expect(createPeerAddress(proxies)(peer, header)).toBe(address);

@@ -102,6 +102,13 @@ describe("a bad token is refused with 401 invalid_token", () => {
     ],
   ];
 
+  test.each(["sub", "jti"])("whose %s is not a text", async (claim) => {
+    await refused(await sign({ ...base, [claim]: 7 })).toMatchObject({
+      code: "invalid_token",
+      message: `the token's ${claim} must be a text`,
+    });
+  });
+
   test.each(cases)("%s", async (_, make, why) => {
     await refused(await make()).toMatchObject({
       code: "invalid_token",

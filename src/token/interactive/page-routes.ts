@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Context, Hono } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
+import { CallRates } from "../call-rates.js";
 import { throttled } from "../client-credentials.js";
 import type { CredentialKind } from "../credentials.js";
 import { invalidRequest, OAuthError } from "../errors.js";
@@ -10,12 +11,18 @@ import { changeOwnPassword } from "../own-password.js";
 import type { TransportOptions } from "../peer-address.js";
 import type { TokenService } from "../service.js";
 import { type BrowserSession, sameText } from "../sessions.js";
+import { networkOf } from "../throttle.js";
 import { addressOf, type Env, serverFailed } from "../transport.js";
 import { normalName, type User } from "../users.js";
 import { consentPage, errorPage, htmlHeaders, profilePage, signInPage, type Trouble } from "./pages.js";
 import type { AuthorizationFlow, Interaction } from "./provider.js";
 import { cookieOptions, endSession, sessionOf, startSession } from "./session-cookie.js";
 import { type Words, wordsFor } from "./strings.js";
+
+/** A sign-in that begins is stored for ten minutes, and anybody may begin one. */
+const SIGN_INS_PER_SECOND = 1;
+const SIGN_INS_AT_ONCE = 60;
+const LONGEST_QUERY = 4000;
 
 /** Ties the sign-in form to a browser that has no session yet. */
 const FORM_COOKIE = "vivavoce_form";
@@ -26,6 +33,7 @@ const troubleOf = ({ refusal, message: detail }: OAuthError): Trouble => (refusa
 /** Sign-in, consent and profile: plain forms, no script. */
 export function pageRoutes(service: TokenService, flow: AuthorizationFlow, options: TransportOptions): Hono<Env> {
   const app = new Hono<Env>();
+  const begun = new CallRates(SIGN_INS_PER_SECOND, SIGN_INS_AT_ONCE, () => service.clock.now() / 1000);
 
   app.onError((error, c) => {
     if (error instanceof OAuthError) {
@@ -93,12 +101,27 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     return { session, form };
   }
 
+  function checkBeginning(c: Context<Env>): void {
+    if (new URL(c.req.url).search.length > LONGEST_QUERY)
+      throw invalidRequest(`the query must have at most ${LONGEST_QUERY} characters`);
+    const waitS = begun.take(networkOf(addressOf(c, options)));
+    if (waitS !== null)
+      throw new OAuthError(
+        "temporarily_unavailable",
+        "too many sign-ins were begun from this address; try again later",
+        {
+          headers: { "Retry-After": String(Math.ceil(waitS)) },
+        },
+      );
+  }
+
   // Authorization: sign-in, then consent.
 
   app.on(["GET", "HEAD"], ["/oauth2/authorize", "/oauth2/authorize/:uid"], (c) => {
     const mode = c.req.query("response_mode");
     if (mode !== undefined && mode !== "query")
       throw invalidRequest(`response_mode must be query, got ${mode.slice(0, 40)}`);
+    if (c.req.param("uid") === undefined) checkBeginning(c);
     return flow.handle(c);
   });
   app.post("/oauth2/session/end/confirm", (c) => flow.handle(c));
