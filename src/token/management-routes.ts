@@ -1,5 +1,4 @@
 import { type Context, Hono } from "hono";
-import { matchedRoutes } from "hono/route";
 import { z } from "zod";
 import { reportInput, schemaFault } from "../contract/schema-fault.js";
 import { AGENT_STATES, businessUnitOf } from "../engagement/agents.js";
@@ -14,7 +13,7 @@ import type { TransportOptions } from "./peer-address.js";
 import { PLATFORM_SCOPE } from "./scopes.js";
 import type { TokenService } from "./service.js";
 import type { ToolingUser } from "./tooling-user.js";
-import { addressOf, answerErrors, type Env } from "./transport.js";
+import { addressOf, answerErrors, type Env, managed } from "./transport.js";
 import type { User } from "./users.js";
 
 type ManagementEnv = Env & { Variables: { user: User } };
@@ -92,12 +91,7 @@ export function managementRoutes(
     const user = await options.toolingUser(c.req.header("Authorization"));
     c.set("user", user);
     await next();
-    const { method, path } = c.req;
-    const { status } = c.res;
-    // A path that was refused may have a secret in place of an id, so only its form is logged.
-    const route =
-      status < 400 ? path : (matchedRoutes(c).findLast((matched) => matched.method === method)?.path ?? "*");
-    if (method !== "GET") service.audit({ event: "managed", user: user.name, method, route, status });
+    if (c.req.method !== "GET") service.audit(managed(c, user.name));
   });
 
   app.get("/me", (c) => answer(c, c.get("user")));

@@ -1,4 +1,5 @@
 import type { Context, ErrorHandler } from "hono";
+import { matchedRoutes } from "hono/route";
 import { StatusCode } from "../contract/index.js";
 import type { Audit } from "./audit.js";
 import { errorResponse, OAuthError } from "./errors.js";
@@ -13,6 +14,14 @@ export function addressOf(
   { peerAddress = UNFORWARDED }: TransportOptions,
 ): string {
   return peerAddress(c.env?.incoming?.socket?.remoteAddress, c.req.header("X-Forwarded-For")) || "unknown";
+}
+
+/** For the log, after the answer: who changed what. A path that was refused may have a secret in place of an id, so only its form is logged. */
+export function managed(c: Context, user: string) {
+  const { method, path } = c.req;
+  const { status } = c.res;
+  const route = status < 400 ? path : (matchedRoutes(c).findLast((matched) => matched.method === method)?.path ?? "*");
+  return { event: "managed", user, method, route, status } as const;
 }
 
 /** The answer to an unexpected error, which reveals no internals. */

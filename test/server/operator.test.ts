@@ -757,6 +757,7 @@ describe("changes", () => {
     expect((await ask(path, "owner", erase)).status).toBe(204);
     expect((await ask(path)).status).toBe(404);
     expect((await ask(path, "owner", erase)).status).toBe(404);
+    expect(audited.at(-1)).toMatchObject({ route: "/operator/v1/profiles/:id", status: 404 });
     expect(audited.filter((event) => "method" in event && event.method === "GET")).toEqual([]);
     expect(audited).toContainEqual({
       event: "managed",

@@ -10,7 +10,7 @@ import { errorResponse, invalidRequest, NO_STORE, OAuthError } from "../../token
 import { readJson } from "../../token/form.js";
 import type { TokenService } from "../../token/service.js";
 import type { ToolingUser } from "../../token/tooling-user.js";
-import { serverFailed } from "../../token/transport.js";
+import { managed, serverFailed } from "../../token/transport.js";
 import type { FieldRate } from "../../voiceprint/field-rates.js";
 import type { LiveCalls } from "../limits/live-calls.js";
 import type { WorkQueue } from "../limits/work-queue.js";
@@ -81,8 +81,7 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
       throw new OAuthError("access_denied", "only owners may use the operator view", { refusal: "ownersOnly" });
     c.set("user", user.name);
     await next();
-    if (c.req.method !== "GET")
-      parts.audit({ event: "managed", user: user.name, method: c.req.method, route: c.req.path, status: c.res.status });
+    if (c.req.method !== "GET") parts.audit(managed(c, user.name));
     for (const [name, value] of Object.entries(NO_STORE)) c.header(name, value);
   });
 
