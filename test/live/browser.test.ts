@@ -1,5 +1,4 @@
-/** Live calls from a real browser: the client's `LiveCall`, and the page of examples/browser with a microphone. */
-import { readFileSync } from "node:fs";
+/** Live calls from a real browser: the client's `LiveCall`. */
 import { create, toJson } from "@bufbuild/protobuf";
 import { build } from "esbuild";
 import type { Browser, Page } from "playwright-core";
@@ -9,7 +8,6 @@ import { ContextSchema } from "../../src/contract/index.js";
 import { launch, type Site, serve } from "../chromium.js";
 import { type LiveBox, startLiveBox, stopLiveBoxes } from "./live-box.js";
 
-const example = readFileSync(new URL("../../examples/browser/index.html", import.meta.url), "utf8");
 let browser: Browser;
 let site: Site;
 let live: LiveBox;
@@ -28,7 +26,6 @@ beforeAll(async () => {
   const pages: Record<string, [string, string]> = {
     "/": ["text/html", '<script type="module">import * as client from "/client.js"; window.client = client;</script>'],
     "/client.js": ["text/javascript", client],
-    "/example.html": ["text/html", example],
   };
   site = await serve((request) => {
     const [type, body] = pages[new URL(request.url).pathname] ?? [];
@@ -96,21 +93,4 @@ it("a page from an origin that is not listed is rejected", async () => {
   }, other.box.url);
   expect(reason).toBe("StatusError");
   await page.close();
-});
-
-it("examples/browser streams the microphone", async () => {
-  const context = await browser.newContext({ permissions: ["microphone"] });
-  const page = await context.newPage();
-  await page.route("https://esm.sh/vivavoce/client", (route) =>
-    route.fulfill({
-      contentType: "text/javascript",
-      headers: { "access-control-allow-origin": "*" },
-      body: client,
-    }),
-  );
-  const given = { url: live.box.url, context: JSON.stringify(await opened()), profile: profile.value };
-  await page.goto(`${site.url}example.html#${new URLSearchParams(given)}`);
-  await page.getByRole("button", { name: "Speak" }).click();
-  await page.getByText(/started\s+progress/).waitFor({ timeout: 30_000 });
-  await context.close();
 });

@@ -38,8 +38,9 @@ function freeze(): void {
   for (const pid of frozen) process.kill(pid, "SIGSTOP");
 }
 
+/** The parent last: children that have ended are there until it notices. */
 function resume(): void {
-  for (const pid of frozen.splice(0)) process.kill(pid, "SIGCONT");
+  for (const pid of frozen.splice(0).reverse()) process.kill(pid, "SIGCONT");
 }
 
 const openTransactions = (database: Database) =>
