@@ -16,20 +16,28 @@ export interface TrialSpeakers {
 export { mulberry32 as seededRandom } from "../demo/voice.js";
 
 /**
- * Weights of one resample: speakers are drawn with replacement, and a trial counts as often as its speakers were drawn
- * together. Trials of one speaker are correlated, so resampling trials instead would give intervals that are far too narrow.
+ * Each call draws the weights of one resample, into the same array: speakers are drawn with replacement, and a trial counts as often as its
+ * speakers were drawn together. Trials of one speaker are correlated, so resampling trials instead would give intervals that are far too narrow.
  */
-export function resampledWeights(trials: SortedTrials, speakers: TrialSpeakers, random: () => number): Float64Array {
-  const drawn = new Float64Array(speakers.count);
-  for (let i = 0; i < speakers.count; i++) drawn[Math.floor(random() * speakers.count)]! += 1;
-  // A loop: `Float64Array.from` with a function takes several times as long, and an evaluation spends much of its time here.
-  const weights = new Float64Array(trials.order.length);
-  for (let i = 0; i < weights.length; i++) {
-    const enrolled = speakers.enrolled[trials.order[i]!]!;
-    const tested = speakers.tested[trials.order[i]!]!;
-    weights[i] = enrolled === tested ? drawn[enrolled]! : drawn[enrolled]! * drawn[tested]!;
-  }
-  return weights;
+export function createResampling(
+  trials: SortedTrials,
+  speakers: TrialSpeakers,
+  random: () => number,
+): () => Float64Array {
+  // An evaluation spends much of its time here, so nothing is looked up out of order, and the arrays are used again.
+  const inOrder = (speakerOf: ArrayLike<number>) => Int32Array.from(trials.order, (trial) => speakerOf[trial]!);
+  const [enrolled, tested] = [inOrder(speakers.enrolled), inOrder(speakers.tested)];
+  const [drawn, weights] = [new Float64Array(speakers.count), new Float64Array(enrolled.length)];
+  return () => {
+    drawn.fill(0);
+    for (let i = 0; i < speakers.count; i++) drawn[Math.floor(random() * speakers.count)]! += 1;
+    for (let i = 0; i < weights.length; i++) {
+      const one = enrolled[i]!;
+      const other = tested[i]!;
+      weights[i] = one === other ? drawn[one]! : drawn[one]! * drawn[other]!;
+    }
+    return weights;
+  };
 }
 
 /**

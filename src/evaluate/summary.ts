@@ -1,8 +1,8 @@
 import type { Engine, Expectation } from "../engine/port.js";
 import {
+  createResampling,
   type Interval,
   percentileInterval,
-  resampledWeights,
   ruleOfThree,
   seededRandom,
   type TrialSpeakers,
@@ -199,11 +199,11 @@ function bootstrap(
   resamples: number,
   seed: number,
 ): Estimate[] {
-  const random = seededRandom(seed);
+  const resample = createResampling(sorted, speakers, seededRandom(seed));
   const values: number[][] = figures.map(() => []);
   // A resample of one or two speakers says nothing about other people.
   for (let i = 0; i < resamples && speakers.count > 2; i++) {
-    const weights = resampledWeights(sorted, speakers, random);
+    const weights = resample();
     if (!hasBothKinds(sorted, weights)) continue;
     figures.forEach((figure, f) => {
       values[f]!.push(figure.of(weights));

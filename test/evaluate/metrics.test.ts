@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { percentileInterval, resampledWeights, seededRandom } from "../../src/evaluate/bootstrap.js";
+import { createResampling, percentileInterval, seededRandom } from "../../src/evaluate/bootstrap.js";
 import {
   actualDetectionCost,
   cllr,
@@ -185,9 +185,10 @@ const expectation = { ratios: { unlike: -6, identical: 14 }, impostors: { center
 describe("bootstrap over speakers", () => {
   it("counts a trial as often as its two speakers are drawn together", () => {
     const trials = sortTrials([1, 2], [1, 0]);
-    const draws = [0.1, 0.2, 0.9]; // speakers 0, 0, 2
-    const weights = resampledWeights(trials, { enrolled: [0, 0], tested: [0, 2], count: 3 }, () => draws.shift()!);
-    expect([...weights]).toEqual([2, 2]);
+    const draws = [0.1, 0.2, 0.9, 0.9, 0.9, 0.2]; // speakers 0, 0, 2; then 2, 2, 0
+    const resample = createResampling(trials, { enrolled: [0, 0], tested: [0, 2], count: 3 }, () => draws.shift()!);
+    expect([...resample()]).toEqual([2, 2]);
+    expect([...resample()]).toEqual([1, 2]);
   });
 
   it("is reproducible from its seed", () => {
