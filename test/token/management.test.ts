@@ -292,6 +292,15 @@ describe("the management interface", () => {
     ]);
   });
 
+  test("a credential has a label of 1 to 128 characters", async () => {
+    const { service } = createBox();
+    const user = await service.users.create({ name: "olga", role: "owner", password: "correct horse battery" });
+    const created = (length: number) =>
+      service.credentials.create(user, { kind: "service", label: "l".repeat(length) });
+    for (const length of [1, 128]) expect((await created(length)).credential.label).toHaveLength(length);
+    for (const length of [0, 129]) await expect(created(length)).rejects.toThrow("label must have 1 to 128 characters");
+  });
+
   // The same steps on the store and on a box: an administrator can do the same on both.
   describe.each<[string, (box: Box) => Promise<TokenAdministration>]>([
     ["on the store", async (box) => administerService(box.service)],
