@@ -83,7 +83,7 @@ const UNDECIDED: i32 = 16;
 const MARKS: i32 = 512;
 /** Beyond any scale; samples are clamped to it, so that squares and transforms stay finite. */
 const LOUDEST: f32 = 8;
-/** -240 dB: anything fainter becomes 0. Its products would be subnormal numbers, with which a stream takes up to 45 times as long. */
+/** -240 dB: anything fainter becomes 0. Its products would be subnormal numbers, with which a stream takes many times as long. */
 const FAINTEST: f32 = 1e-12;
 const ROW: usize = BINS * 4;
 const DETAIL_ROW: usize = DETAIL_BINS * 4;

@@ -35,7 +35,7 @@ export interface Sampled {
 }
 
 /**
- * Most trials of each kind: an evaluation of so many takes up to 2 GB, and at a false-match rate of 0.01 % so many impostors give 50 errors.
+ * Most trials of each kind: an evaluation of so many fits in the memory of an ordinary machine, and at a false-match rate of 0.01 % so many impostors give 50 errors.
  * Every trial is as likely to be in the sample as any other, so rates are unbiased.
  */
 export const MOST_TRIALS = 500_000;

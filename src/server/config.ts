@@ -102,7 +102,7 @@ export const configSchema = z.strictObject({
   /** The public address, if it differs from host and port (behind a proxy). The issuer and the printed lines use it. */
   publicUrl: z
     .url({ protocol: /^https?$/ })
-    .refine((text) => !URL.canParse(text) || ["/", ""].includes(text.slice(new URL(text).origin.length)), {
+    .refine((text) => !URL.canParse(text) || new URL(text).href === `${new URL(text).origin}/`, {
       error: "must have no path: a proxy must forward everything on this host to the box",
     })
     .optional(),

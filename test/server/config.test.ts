@@ -154,6 +154,7 @@ describe("the address of a box", () => {
     [{ port: 443 }, "http://127.0.0.1:443"],
     [{ port: 443, tls }, "https://127.0.0.1"],
     [{ publicUrl: "https://voice.example/" }, "https://voice.example"],
+    [{ publicUrl: "https://VOICE.example:443" }, "https://voice.example"],
   ])("with %j is an origin: %s", (settings, expected) => {
     expect(url(settings)).toBe(expected);
     expect(new URL(expected).origin).toBe(expected);
