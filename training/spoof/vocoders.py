@@ -11,6 +11,8 @@ Rebuilt       our own: another way into HiFi-GAN's stages (mel bands, a spectrum
 import glob, json, math, sys, time
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 
+from vits import Vits
+
 RATE = 16000
 HIFIGAN_RATE = 22050
 
@@ -242,15 +244,41 @@ class Residual(nn.Module):
         self.words[k] = self.sums[k] / self.counts[k][:, None]
 
 
+HARMONICS = 8
+
+
+@torch.no_grad()
+def harmonics(x, rate, hop=256, width=1024):
+    """Sines at the pitch and its multiples where a voice is, and noise: [batch][HARMONICS + 1][samples]. The pitch is where the autocorrelation is highest."""
+    frames = F.pad(x[:, None], (width // 2, width // 2), mode="reflect")[:, 0].unfold(1, width, hop)
+    spectrum = torch.fft.rfft((frames - frames.mean(2, keepdim=True)) * torch.hann_window(width, device=x.device), 2 * width)
+    alike = torch.fft.irfft(spectrum.abs() ** 2)[..., :width]
+    window = torch.hann_window(width, device=x.device)
+    own = torch.fft.irfft(torch.fft.rfft(window, 2 * width).abs() ** 2)[:width]
+    alike = alike / alike[..., :1].clamp(min=1e-9) / (own / own[0]).clamp(min=0.1)
+    low, high = rate // 400, min(width // 2, rate // 60)
+    octaves = torch.log2(torch.arange(low, high, device=x.device) / low)  # twice the period is as much alike: the shorter one counts
+    peak, lag = (alike[..., low:high] - 0.05 * octaves).max(2)
+    pitch, voiced = rate / (lag + low).float(), (peak > 0.45).float()
+    wide = lambda v: F.interpolate(v[:, None], x.shape[1], mode="linear", align_corners=False)
+    turns = (wide(pitch) / rate).double().cumsum(2)
+    number = torch.arange(1, HARMONICS + 1, device=x.device)[None, :, None]
+    heard = wide(voiced) * (wide(pitch) * number < rate / 2)
+    tones = 0.1 * torch.sin(2 * math.pi * (turns * number % 1)).float() * heard
+    noise = torch.randn_like(x)[:, None] * torch.where(wide(voiced) > 0.5, 0.003, 0.033)
+    return torch.cat([tones + noise, noise], 1)
+
+
 class Rebuilt(nn.Module):
     """
     into: mel (80 or 100 bands), spectrum (513 magnitudes) or wave (strided convolutions), 256 samples a step
     hidden: "" (nothing between), noise (a code with noise on it, `loud` beside its 1, as VITS and latent codecs have) steps (a code in steps, as codecs have) or residual (a code of a residual quantiser, as most codecs have) of `size` channels
     out: samples, or spectrum (of 16 points, as iSTFTNet)
+    voiced: sines at multiples of the pitch beside every stage, as in StyleTTS 2 and other decoders with a harmonic source
     rate: what the material is resampled to
     """
 
-    def __init__(self, base, into="mel", bands=80, hidden="", size=64, steps=2, loud=0.5, activation="leaky", out="samples", rate=RATE):
+    def __init__(self, base, into="mel", bands=80, hidden="", size=64, steps=2, loud=0.5, activation="leaky", out="samples", voiced=False, rate=RATE):
         super().__init__()
         self.into, self.hidden, self.steps, self.loud, self.out, self.rate = into, hidden, steps, loud, out, rate
         self.register_buffer("basis", mel_basis(rate, 1024, bands, 8000, "cpu"))
@@ -278,6 +306,14 @@ class Rebuilt(nn.Module):
         make = {"leaky": lambda c: nn.LeakyReLU(0.1), "elu": lambda c: nn.ELU(), "snake": Snake}[activation]
         self.act = nn.ModuleList(make(512 >> i) for i in range(stages + 1))
         self.inner = nn.ModuleList(make(256 >> i) for i in range(stages))
+        self.voices = nn.ModuleList()
+        if voiced:
+            steps_left = (32, 4, 2, 1)[:stages]  # samples of the wave for one of the stage
+            self.mixed = nn.Conv1d(HARMONICS + 1, 1, 1)
+            self.voices = nn.ModuleList(nn.Conv1d(1, 256 >> i, max(3, 2 * s), s, max(1, s // 2)) for i, s in enumerate(steps_left))
+            for layer in self.voices:  # begins as the base was
+                nn.init.zeros_(layer.weight)
+                nn.init.zeros_(layer.bias)
 
     def block(self, block, x, act):
         for a, b in zip(block.convs1, block.convs2):
@@ -299,11 +335,15 @@ class Rebuilt(nn.Module):
         x = resampled(x, samples * self.rate // RATE) if self.rate != RATE else x
         wanted = x.shape[1]
         x = F.pad(x, (0, -wanted % 256))
+        voice = harmonics(x, self.rate) if self.voices else None
         with torch.autocast(x.device.type, torch.bfloat16 if self.training else torch.float16, enabled=self.training or x.is_cuda):
+            voice = torch.tanh(self.mixed(voice)) if self.voices else None
             z = self.features(x, predicted)
             if self.hidden:
                 z = F.group_norm(self.code(z), 1)
                 if self.hidden == "noise":
+                    if predicted:  # as a prior gives it: smoother, and with less of what is particular
+                        z = z + (0.2 + 0.5 * torch.rand(len(z), 1, 1, device=z.device)) * (F.avg_pool1d(z, 3, 1, 1, count_include_pad=False) - z)
                     z = z + self.loud * torch.randn_like(z)
                 elif self.hidden == "residual":
                     z = self.residual(z)
@@ -314,6 +354,9 @@ class Rebuilt(nn.Module):
             z = self.first(z)
             for i, up in enumerate(self.ups):
                 z = up(self.act[i](z))
+                if self.voices:
+                    beside = self.voices[i](voice)
+                    z = z + F.pad(beside, (0, max(0, z.shape[2] - beside.shape[2])))[:, :, : z.shape[2]]
                 z = sum(self.block(b, z, self.inner[i]) for b in self.blocks[3 * i : 3 * i + 3]) / 3
             z = self.last(self.act[-1](z)).float()
         if self.out == "spectrum":
@@ -363,6 +406,17 @@ class Judge(nn.Module):
         return out  # every fifth is a judgement, the rest its features
 
 
+class Both(nn.Module):
+    """A Judge and Periods together."""
+
+    def __init__(self):
+        super().__init__()
+        self.judge, self.periods = Judge(32), Periods(32, (2, 3, 5, 7, 11))
+
+    def forward(self, x):
+        return self.judge(x) + self.periods(x)
+
+
 def spectral_distance(y, x):
     total = 0
     for points in (256, 512, 1024, 2048):
@@ -376,7 +430,7 @@ def train_vocoder(net, speech, seconds, judge=None, length=16000, size=48, judge
     """The last part of the time against a judge, as vocoders are trained. Stages that came trained move more slowly."""
     d = speech.device
     judge = (judge or Judge()).to(d)
-    trained = lambda name: name.startswith(("ups.", "blocks."))
+    trained = lambda name: name.startswith(("ups.", "blocks.")) or isinstance(net, Vits)
     rates = {3e-4: [p for n, p in net.named_parameters() if trained(n)], 8e-4: [p for n, p in net.named_parameters() if not trained(n)]}
     optimizer = torch.optim.AdamW([dict(params=p, lr=r, most=r) for r, p in rates.items() if p], betas=(0.8, 0.95))
     judging = torch.optim.AdamW(judge.parameters(), lr=3e-4, betas=(0.8, 0.95))
