@@ -21,18 +21,27 @@ export type AudioFormat = Pick<ListenStart, "encoding" | "rate" | "channels">;
 
 export class LiveMessages implements AsyncIterable<ListenRequest> {
   readonly #queue: MessageQueue<ListenRequest>;
+  #bytesPerSample = 1;
+  /** Samples of each channel that did not fit, and those that the reader has not been told of. */
+  #droppedSamples = 0;
+  #untoldSamples = 0;
   /** Bytes to join; none before the format is known. */
   #wanted = 0;
   #gathered: Uint8Array | null = null;
   #filled = 0;
 
-  constructor(capacity: number, flow: { pause(): void; resume(): void } | null) {
+  constructor(
+    capacity: number,
+    /** `null` if the sender cannot be paused: audio that does not fit is lost. */
+    private readonly flow: { pause(): void; resume(): void } | null,
+  ) {
     this.#queue = new MessageQueue(capacity, flow, audioBytes, MOST_WAITING_BYTES);
   }
 
   /** The format of the audio that follows. The reader of the messages refuses unknown formats. */
   expect({ encoding, rate, channels }: AudioFormat): void {
     const bytes = Object.hasOwn(bytesPerSample, encoding) ? bytesPerSample[encoding as keyof typeof bytesPerSample] : 0;
+    this.#bytesPerSample = Math.max(1, bytes * channels);
     const wanted = Math.floor(GATHERED_SECONDS * rate) * bytes * Math.max(1, channels);
     this.#wanted = wanted > 0 && wanted < 1 << 20 ? wanted : 0;
   }
@@ -42,7 +51,7 @@ export class LiveMessages implements AsyncIterable<ListenRequest> {
     const isAlone = bytes.length < LEAST_GATHERED_BYTES || 2 * bytes.length > this.#wanted;
     if (isAlone || this.#filled + bytes.length > this.#wanted) this.#flush();
     if (isAlone) {
-      this.#queue.push(audioMessage(bytes.slice()));
+      this.#send(audioMessage(bytes.slice()));
       return;
     }
     this.#gathered ??= new Uint8Array(this.#wanted);
@@ -60,12 +69,18 @@ export class LiveMessages implements AsyncIterable<ListenRequest> {
     }
     if (content.case === "start") this.expect(content.value);
     this.#flush();
-    this.#queue.push(message);
+    this.#send(message);
+  }
+
+  /** Samples of each channel that were dropped because the sender was faster than the reader. */
+  get droppedSamples(): number {
+    return this.#droppedSamples;
   }
 
   /** Waiting messages can still be read. */
   end(): void {
     this.#flush();
+    this.#tellLost();
     this.#queue.end();
   }
 
@@ -82,9 +97,27 @@ export class LiveMessages implements AsyncIterable<ListenRequest> {
   #flush(): void {
     const gathered = this.#gathered;
     if (!gathered) return;
-    this.#queue.push(audioMessage(gathered.subarray(0, this.#filled)));
+    this.#send(audioMessage(gathered.subarray(0, this.#filled)));
     this.#gathered = null;
     this.#filled = 0;
+  }
+
+  #send(message: ListenRequest): void {
+    if (this.flow || !this.#queue.isFull) {
+      this.#tellLost();
+      this.#queue.push(message);
+    } else {
+      const dropped = audioBytes(message) / this.#bytesPerSample;
+      this.#droppedSamples += dropped;
+      this.#untoldSamples += dropped + (message.content.case === "lostSamples" ? message.content.value : 0);
+    }
+  }
+
+  /** To the reader, dropped audio is lost like audio that never arrived. */
+  #tellLost(): void {
+    const lost = Math.min(Math.ceil(this.#untoldSamples), 2 ** 31 - 1);
+    this.#untoldSamples = 0;
+    if (lost > 0) this.#queue.push(create(ListenRequestSchema, { content: { case: "lostSamples", value: lost } }));
   }
 }
 

@@ -11,14 +11,14 @@ export class MessageQueue<T> implements AsyncIterable<T> {
 
   constructor(
     private readonly capacity: number,
-    /** Pauses or resumes the socket. Without it, the queue drops messages that do not fit. */
+    /** Pauses or resumes the socket. Without it, the sender must not push while the queue is full. */
     private readonly flow: { pause(): void; resume(): void } | null,
     private readonly bytesOf: (message: T) => number = () => 0,
     /** The sender is also paused when this many bytes wait: messages may be large. */
     private readonly mostBytes = Number.POSITIVE_INFINITY,
   ) {}
 
-  get #isFull(): boolean {
+  get isFull(): boolean {
     return this.#waiting.length >= this.capacity || this.#waitingBytes >= this.mostBytes;
   }
 
@@ -26,23 +26,21 @@ export class MessageQueue<T> implements AsyncIterable<T> {
     return this.#waiting.length <= this.capacity / 2 && this.#waitingBytes <= this.mostBytes / 2;
   }
 
-  /** False if the message was dropped. */
-  push(message: T): boolean {
-    if (this.#ending) return false;
+  /** After the end, messages are dropped. */
+  push(message: T): void {
+    if (this.#ending) return;
     const reader = this.#reader;
     if (reader) {
       this.#reader = null;
       reader.resolve({ done: false, value: message });
-      return true;
+      return;
     }
-    if (this.#isFull && !this.flow) return false;
     this.#waiting.push(message);
     this.#waitingBytes += this.bytesOf(message);
-    if (this.#isFull && !this.#isPaused) {
+    if (this.isFull && !this.#isPaused) {
       this.#isPaused = true;
       this.flow?.pause();
     }
-    return true;
   }
 
   /** Waiting messages can still be read. */

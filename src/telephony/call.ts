@@ -137,10 +137,18 @@ export class Call {
         if (message) webhook.send(fields, message);
       }
     } finally {
+      this.#logDropped(format);
       await exchange.stopEngagement({ context });
     }
     this.#phase = "over";
     if (line.onResult === "leave") this.#leave();
+  }
+
+  #logDropped({ rate }: CallFormat): void {
+    const seconds = this.#requests.droppedSamples / rate;
+    if (seconds === 0) return;
+    const reason = `${seconds.toFixed(1)} s came faster than the box could process them`;
+    this.parts.log.warn("audio of a call was dropped", { line: this.parts.line.name, reason });
   }
 
   #leave(): void {

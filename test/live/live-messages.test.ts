@@ -102,3 +102,26 @@ it("a sender is paused when a megabyte waits, and goes on when half of it was re
   await messages[Symbol.asyncIterator]().next();
   expect(flow).toEqual(["pause", "resume"]);
 });
+
+it("audio that a sender cannot hold back is lost audio for the reader, where it is missing", async () => {
+  const messages = new LiveMessages(2, null);
+  messages.expect({ encoding: "l16", rate: 8000, channels: 1 });
+  const reading = messages[Symbol.asyncIterator]();
+  for (let i = 1; i <= 4; i++) messages.audio(packet(1600, i));
+  messages.push(create(ListenRequestSchema, { content: { case: "lostSamples", value: 100 } }));
+  expect(messages.droppedSamples).toBe(1600);
+  await reading.next();
+  messages.audio(packet(1600, 5));
+  messages.audio(packet(1600, 6));
+  expect(messages.droppedSamples).toBe(2400);
+  const left = await read(messages);
+  expect(left.map(({ case: kind, value }) => (kind === "audio" ? value[0] : value))).toEqual([2, 1700, 5, 800]);
+});
+
+it("a sender that can be paused loses nothing", async () => {
+  const messages = new LiveMessages(2, { pause() {}, resume() {} });
+  messages.expect(mulaw);
+  for (let i = 1; i <= 4; i++) messages.audio(packet(800, i));
+  expect(messages.droppedSamples).toBe(0);
+  expect(audioOf(await read(messages)).map(([value]) => value)).toEqual([1, 2, 3, 4]);
+});

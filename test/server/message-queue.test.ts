@@ -15,7 +15,7 @@ describe("a queue", () => {
     for (const message of [1, 2, 3]) queue.push(message);
     expect(socket.pause).not.toHaveBeenCalled();
     // Messages that were already under way when the sender was paused are kept.
-    for (const message of [4, 5]) expect(queue.push(message)).toBe(true);
+    for (const message of [4, 5]) queue.push(message);
     expect(socket.pause).toHaveBeenCalledTimes(1);
     for (const message of [1, 2]) expect(await reader.next()).toEqual(read(message));
     expect(socket.resume).not.toHaveBeenCalled();
@@ -44,19 +44,22 @@ describe("a queue", () => {
     expect(socket.resume).toHaveBeenCalledTimes(2);
   });
 
-  test("drops messages that do not fit if its sender cannot be paused", async () => {
+  test("is full when as many messages wait as it has places", async () => {
     const queue = new MessageQueue<number>(2, null);
-    expect([1, 2, 3].map((message) => queue.push(message))).toEqual([true, true, false]);
-    queue.end();
-    const found: number[] = [];
-    for await (const message of queue) found.push(message);
-    expect(found).toEqual([1, 2]);
+    const reader = readerOf(queue);
+    queue.push(1);
+    expect(queue.isFull).toBe(false);
+    queue.push(2);
+    expect(queue.isFull).toBe(true);
+    await reader.next();
+    expect(queue.isFull).toBe(false);
   });
 
   test("passes a message to a waiting reader", async () => {
     const queue = new MessageQueue<number>(1, null);
     const waiting = readerOf(queue).next();
-    expect([1, 2, 3].map((message) => queue.push(message))).toEqual([true, true, false]);
+    queue.push(1);
+    expect(queue.isFull).toBe(false);
     expect(await waiting).toEqual(read(1));
   });
 
@@ -64,7 +67,7 @@ describe("a queue", () => {
     const queue = new MessageQueue<number>(4, null);
     queue.push(1);
     queue.end();
-    expect(queue.push(2)).toBe(false);
+    queue.push(2);
     const reader = readerOf(queue);
     expect([await reader.next(), await reader.next()]).toEqual([read(1), done]);
   });
@@ -83,7 +86,9 @@ describe("a queue", () => {
     for (const message of [1, 2]) queue.push(message);
     await readerOf(queue).return!();
     expect([socket.pause, socket.resume].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
-    expect(queue.push(3)).toBe(false);
+    queue.push(3);
+    expect(queue.isFull).toBe(false);
+    await expect(readerOf(queue).next()).rejects.toThrow("the reader closed the stream");
   });
 
   test("tells a waiting reader of its end or failure", async () => {

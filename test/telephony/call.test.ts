@@ -4,6 +4,7 @@ import { type ListenRequest, StatusCode, StatusError } from "../../src/contract/
 import { AudioForkSession } from "../../src/telephony/audio-fork/audio-fork.js";
 import { Call, type CallParts } from "../../src/telephony/call.js";
 import { DialectSession, events, type Received } from "../../src/telephony/port.js";
+import { RtpSession } from "../../src/telephony/rtp/rtp.js";
 
 class BrokenSession extends DialectSession {
   receive(): Received {
@@ -79,3 +80,50 @@ it("what a dialect held back when the connection closed is part of the call", as
   });
   expect(heard).toEqual(["start", "lostSamples", "audio"]);
 });
+
+it("audio that comes faster than the box reads it is reported as lost and logged", async () => {
+  const [packets, second] = [4000, 8000];
+  let begin = () => {};
+  const filled = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const heard = { audio: 0, lost: 0 };
+  const exchange = {
+    startEngagement: async () => ({ gkEngagementId: { value: "engagement" } }),
+    startSession: async () => ({ gkSessionId: { value: "session" } }),
+    stopEngagement: async () => {},
+    async *listen(requests: AsyncIterable<ListenRequest>) {
+      await filled;
+      for await (const { content } of requests)
+        if (content.case === "audio") heard.audio += content.value.length;
+        else if (content.case === "lostSamples") heard.lost += content.value;
+      yield* [];
+    },
+  };
+  const line = { name: "line", scope: "bank", engagement: "", session: "", claimedPerson: "", agent: "", playback: {} };
+  const warned: unknown[] = [];
+  const log = { warn: (message: string, fields: unknown) => warned.push(message, fields) };
+  const parts = { line, exchange, log } as unknown as CallParts;
+  await new Promise<void>((over) => {
+    const call = new Call(parts, new RtpSession("ulaw", {}), { send() {}, close() {}, flow: null }, over);
+    for (let i = 0; i < packets; i++) call.receive(rtpPacket(i));
+    begin();
+    call.hangUp();
+  });
+  expect(heard.audio + heard.lost).toBe(packets * 160);
+  // 256 messages of 0.1 s wait.
+  expect(heard.lost).toBe(packets * 160 - 25.6 * second);
+  expect(warned).toEqual([
+    "audio of a call was dropped",
+    { line: "line", reason: "54.4 s came faster than the box could process them" },
+  ]);
+});
+
+function rtpPacket(sequence: number): Uint8Array {
+  const packet = Buffer.alloc(12 + 160, 0xff);
+  packet.writeUInt16BE(0x8000);
+  packet.writeUInt16BE(sequence, 2);
+  packet.writeUInt32BE(160 * sequence, 4);
+  packet.writeUInt32BE(1, 8);
+  return packet;
+}
