@@ -26,6 +26,8 @@ export interface TokenRequest {
   readonly clientId: string;
   readonly scope: string;
   readonly claims?: Readonly<Record<string, unknown>>;
+  /** Seconds: when the client's rights were read, or earlier. What ends them afterwards ends the token too. Default: now. */
+  readonly issuedAt?: number;
 }
 
 export interface AccessToken {
@@ -47,9 +49,8 @@ export function createIssuer(options: {
   random: Random;
 }): IssueToken {
   const { issuer, audiences, keyring, clock, random } = options;
-  return async ({ audience, subject, clientId, scope, claims = {} }) => {
+  return async ({ audience, subject, clientId, scope, claims = {}, issuedAt = epochSeconds(clock) }) => {
     const { kid, algorithm, key } = await keyring.signer();
-    const issuedAt = epochSeconds(clock);
     const expiresIn = LIFETIMES[audience];
     const jti = newId(clock, random);
     const token = await new SignJWT({ ...claims, client_id: clientId, scope })

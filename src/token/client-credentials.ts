@@ -2,6 +2,7 @@ import type { Audiences, IssueToken } from "./access-token.js";
 import type { Applications, AuthenticatedClient } from "./applications.js";
 import { type Audit, loggableClientId } from "./audit.js";
 import { BASIC_CHALLENGE, type ClientPassword } from "./basic.js";
+import { type Clock, epochSeconds } from "./clock.js";
 import { isProfileClientId, type ProfileCredentials } from "./credentials.js";
 import { OAuthError } from "./errors.js";
 import { isRuntimeScope, PLATFORM_SCOPE, parseScope } from "./scopes.js";
@@ -75,8 +76,9 @@ export function createClientCredentialsGrant(options: {
   issue: IssueToken;
   throttle: Throttle;
   audit: Audit;
+  clock: Clock;
 }): (request: ClientCredentialsRequest) => Promise<TokenResponse> {
-  const { applications, credentials, issue, audit } = options;
+  const { applications, credentials, issue, audit, clock } = options;
 
   async function runtime({ client, scope, address }: ClientCredentialsRequest): Promise<Parameters<IssueToken>[0]> {
     const known = await knownClient(options, "runtime", client, address, applications.authenticate);
@@ -112,8 +114,9 @@ export function createClientCredentialsGrant(options: {
   const askedScopes = (scope: string | null): string[] => parseScope(scope ?? "");
 
   return async (request) => {
+    const issuedAt = epochSeconds(clock);
     const wanted = isProfileClientId(request.client.clientId) ? await tooling(request) : await runtime(request);
-    const { token, jti, expiresIn } = await issue(wanted);
+    const { token, jti, expiresIn } = await issue({ ...wanted, issuedAt });
     audit({
       event: "token-issued",
       audience: wanted.audience,

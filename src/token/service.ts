@@ -135,7 +135,7 @@ export function createTokenService(options: TokenServiceOptions) {
       if (user) await credentials.deleteAllOf(user);
     },
 
-    clientCredentials: createClientCredentialsGrant({ applications, credentials, issue, throttle, audit }),
+    clientCredentials: createClientCredentialsGrant({ applications, credentials, issue, throttle, audit, clock }),
     engagementToken: createEngagementGrant({ registrations, issue, throttle, audit }),
     /** For `createVerifier`: accepts our own runtime tokens, with keys from this process. */
     runtimeIssuer: trusted("runtime"),

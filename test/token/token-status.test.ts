@@ -1,6 +1,7 @@
 /** client_secret_post, introspection (RFC 7662) and revocation (RFC 7009), by an independent client and by hand. */
 import * as oauth from "oauth4webapi";
 import { expect, test } from "vitest";
+import { createMemoryStore } from "../../src/store/memory.js";
 import { createVerifier } from "../../src/token/verify.js";
 import { type Box, basic, createBox, createRuntimeClient, form, ISSUER } from "./box.js";
 
@@ -55,6 +56,39 @@ test("tokens end with their client, its application or a lost scope: at once, an
 
   await applications.delete(application.id);
   await expect(runtime.verify(left.token, "bio")).rejects.toMatchObject(revoked);
+});
+
+test("a token that was requested before its application or client was deleted ends too, even if it is signed later", async () => {
+  const { documents } = createMemoryStore();
+  let whenRead = async () => {};
+  const box = createBox({
+    documents: {
+      ...documents,
+      async get(collection, id) {
+        const found = await documents.get(collection, id);
+        if (collection === "token.applications") await whenRead();
+        return found;
+      },
+    },
+  });
+  const { applications, runtime } = box.service;
+  for (const remove of [
+    (id: string) => applications.delete(id),
+    (id: string, clientId: string) => applications.deleteClient(id, clientId),
+    (id: string, clientId: string) => applications.bindScopes(id, clientId, []),
+  ]) {
+    const { application, clientId, secret } = await createRuntimeClient(box);
+    await applications.createClient(application.id, { name: "another" });
+    whenRead = async () => {
+      whenRead = async () => {};
+      await remove(application.id, clientId);
+      // Checking the secret and signing take a moment.
+      box.advance(2000);
+    };
+    const client = { clientId, secret };
+    const { access_token } = await box.service.clientCredentials({ client, scope: "bio", address: "127.0.0.1" });
+    await expect(runtime.verify(access_token, "bio")).rejects.toMatchObject({ message: "the token was revoked" });
+  }
 });
 
 test("a client authenticates in the form, introspects its token and revokes it; the token is then refused", async () => {
