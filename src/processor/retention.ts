@@ -28,6 +28,12 @@ export async function expireAudio(
   return { media, models };
 }
 
+/**
+ * A session that was stopped while the clock was ahead would keep its audio for that much longer. If it is the clock that is behind now, its audio
+ * goes earlier than configured: keeping a voice for too long is worse.
+ */
+export const capStops = ({ store, clock }: Dependencies): Promise<void> => store.sessions.capStops(clock.now());
+
 /** The result of a status job repeats what profiles said then, their consent included: it must not outlive them for long. */
 export const expireJobs = ({ store, clock, retention }: Dependencies): Promise<number> =>
   store.jobs.expire(clock.now() - retention.jobSeconds * 1000);

@@ -73,7 +73,7 @@ import { type Models, oneModel } from "./models.js";
 import { PrintCache } from "./print-cache.js";
 import { type PrintsOfModel, printsByModel } from "./prints-by-model.js";
 import { processAudio } from "./process-audio.js";
-import { expireAudio, expireJobs } from "./retention.js";
+import { capStops, expireAudio, expireJobs } from "./retention.js";
 import { startSession, stopSession } from "./sessions.js";
 import { inSinglePrecision } from "./single-precision.js";
 import { train } from "./train.js";
@@ -277,6 +277,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
    * Deletes expired audio, audio models and jobs in all scopes. Stopping a session does it too for audio; abandoned sessions and jobs need this.
    */
   async expire(): Promise<{ media: number; models: number; jobs: number }> {
+    await capStops(this.#deps);
     return { ...(await expireAudio(this.#deps, null)), jobs: await expireJobs(this.#deps) };
   }
 

@@ -120,6 +120,11 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       },
       get: async (scopeId, id) => read(scope(scopeId).sessions, id),
       stop: async (scopeId, id, at) => stop(scope(scopeId).sessions, id, at),
+      async capStops(now) {
+        for (const { sessions } of scopes.values())
+          for (const [id, session] of sessions)
+            if (session.stoppedAt !== null && session.stoppedAt > now) sessions.set(id, { ...session, stoppedAt: now });
+      },
       async ofEngagement(scopeId, engagementId) {
         const sessions = select(scope(scopeId).sessions, (session) => session.engagementId === engagementId);
         return sessions.sort((a, b) => a.startedAt - b.startedAt);

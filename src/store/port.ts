@@ -224,6 +224,8 @@ export interface Store {
     create(session: Session): Promise<void>;
     get(scopeId: Id, id: Id): Promise<Session | null>;
     stop(scopeId: Id, id: Id, at: number): Promise<boolean>;
+    /** Sessions that still have recordings or audio models, and were stopped after `now` on a clock that was ahead, count as stopped now. */
+    capStops(now: number): Promise<void>;
     /** Ordered by start time. */
     ofEngagement(scopeId: Id, engagementId: Id): Promise<Session[]>;
     /** By id in descending order: ids begin with their creation time. Fewer than `limit` means the end. */

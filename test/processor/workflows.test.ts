@@ -190,6 +190,17 @@ describe("retention", () => {
     expect(await world.processor.expire()).toEqual({ media: 0, models: 1, jobs: 0 });
   });
 
+  test("of a session that was stopped while the clock was ahead: an hour after the clock was set right", async () => {
+    const world = await openWorld({ retention: { audioSeconds: 3600, audioModelSeconds: 3600 } });
+    await world.process(take(7, 4));
+    world.clock.at += 365 * 86_400_000;
+    await world.processor.stopSession({ context: world.context });
+    world.clock.at -= 365 * 86_400_000;
+    expect(await world.processor.expire()).toEqual({ media: 0, models: 0, jobs: 0 });
+    world.clock.at += 3600_000;
+    expect(await world.processor.expire()).toEqual({ media: 1, models: 1, jobs: 0 });
+  });
+
   test.each([Number.NaN, -1, "3600"])(
     "%j seconds are refused: they would take audio of sessions that run",
     async (wrong) => {

@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -206,24 +205,6 @@ test("a connection that breaks between two statements of a transaction fails onl
   expect(uncaught).toEqual([]);
   await other.end();
   await database.close();
-});
-
-test("sessions stopped while the clock was ahead expire from now on, after the statement in docs/storing.md", async () => {
-  const store = await openPostgresStore(shared, { keys, masterKey });
-  const scope = newId("scope");
-  const [year, now] = [365 * 86_400_000, Date.now()];
-  const [ahead, before] = [await startSession(store, scope), await startSession(store, scope)];
-  for (const { id } of [ahead, before]) await store.media.add(mediaOf(scope, id));
-  await store.sessions.stop(scope, ahead.id, now + year);
-  await store.sessions.stop(scope, before.id, now - 1000);
-  const statement = /```sql\n(UPDATE vivavoce\.sessions[^`]+)```/.exec(await readFile("docs/storing.md", "utf8"))![1]!;
-  const database = await openPostgresDatabase(shared);
-  await database.foreign(statement);
-  await database.close();
-  expect((await store.sessions.get(scope, before.id))!.stoppedAt).toBe(now - 1000);
-  expect(await store.media.expire(scope, now - 500)).toBe(1);
-  expect(await store.media.expire(scope, now + year / 2)).toBe(1);
-  await store.close();
 });
 
 test("two processes that enroll and train the same profile lose no segment", async () => {

@@ -32,6 +32,14 @@ export function createSessions(context: IdbContext): Store["sessions"] {
       return session ? plainSession(session) : null;
     },
     stop: (...which) => stop(db, "sessions", ...which),
+    async capStops(now) {
+      const tx = db.transaction("sessions", "readwrite");
+      for await (const cursor of tx.store) {
+        const session = cursor.value;
+        if (session.stoppedAt !== null && session.stoppedAt > now) await cursor.update({ ...session, stoppedAt: now });
+      }
+      await tx.done;
+    },
     async ofEngagement(scopeId, engagementId) {
       const sessions = await db.getAllFromIndex("sessions", "engagement", [scopeId, engagementId]);
       return sessions.map(plainSession).sort((a, b) => a.startedAt - b.startedAt);

@@ -46,6 +46,11 @@ export function createSessions(context: SqlContext): Store["sessions"] {
       return found[0] ?? null;
     },
     stop: (scopeId, id, at) => stop(database, "sessions", scopeId, id, at),
+    async capStops(now) {
+      const cap = `UPDATE vivavoce.sessions SET stopped_at = $1
+        WHERE stopped_at > $1 AND (media_key IS NOT NULL OR model_key IS NOT NULL)`;
+      await database.transaction((tx) => tx.query(cap, [now]), { slow: true });
+    },
     ofEngagement: (scopeId, engagementId) =>
       select(
         database,
