@@ -68,6 +68,7 @@ export class Service {
       addressOf: (request) => this.#peerAddress(request.socket.remoteAddress, headerOf(request, "x-forwarded-for")),
       origins: config.cors.origins,
       publicUrl: () => this.url,
+      localOnly: !config.auth.required,
     });
     this.sockets.route(LIVE_PATH, liveSocketRoute(this.dispatcher, parts.guard));
     this.#transcode = createTranscoder(this.dispatcher, limits);

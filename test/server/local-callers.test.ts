@@ -3,8 +3,10 @@ import { once } from "node:events";
 import http from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { WebSocket } from "ws";
 import { localCallersOnly } from "../../src/server/http/local-callers.js";
 import type { Service } from "../../src/server/service.js";
+import { LIVE_PATH, LIVE_PROTOCOL } from "../../src/server/websocket/live-socket.js";
 import { rehearse } from "./rehearsal.js";
 
 let service: Service;
@@ -41,6 +43,30 @@ test("a foreign host name that resolves to this machine is refused", async () =>
   for (const host of ["localhost:1", "LOCALHOST", "127.1.2.3", "[::1]:8080"]) expect(await post({ host })).toBe(200);
   for (const host of ["localhost.evil.example", "evil.example", "127.0.0.1.evil.example", "voice.example"])
     expect(await post({ host })).toBe(403);
+});
+
+test("over WebSocket, the same pages are served as over HTTP", async () => {
+  const connected = (headers: Record<string, string>) =>
+    new Promise<number>((resolve) => {
+      const socket = new WebSocket(service.url.replace("http", "ws") + LIVE_PATH, [LIVE_PROTOCOL], { headers });
+      socket.once("open", () => resolve(101));
+      socket.once("unexpected-response", (_, { statusCode }) => resolve(statusCode!));
+      socket.once("open", () => socket.terminate());
+      socket.on("error", () => {});
+    });
+  for (const origin of [service.url, "http://localhost:3000", "http://127.0.0.1:3000", "http://[::1]:3000"])
+    expect([origin, await connected({ origin })]).toEqual([origin, 101]);
+  expect(await connected({})).toBe(101);
+  for (const origin of [
+    "https://evil.example",
+    "null",
+    "http://localhost.evil.example",
+    "http://127.0.0.1.evil.example",
+  ])
+    expect([origin, await connected({ origin })]).toEqual([origin, 403]);
+  // A name that was pointed to this machine: the page of that name, and a page on this machine.
+  for (const origin of ["http://evil.example:8080", "http://localhost:3000"])
+    expect(await connected({ host: "evil.example:8080", origin })).toBe(403);
 });
 
 test.each(["http", "https"])("behind a proxy, a box is also called by its %s address", async (scheme) => {

@@ -45,6 +45,7 @@ beforeAll(async () => {
     addressOf: () => "peer",
     origins: [listed],
     publicUrl: () => own,
+    localOnly: false,
   });
   const dispatcher = {
     async *live(_: unknown, messages: AsyncIterable<ListenRequest>, { ended }: { ended: AbortController }) {

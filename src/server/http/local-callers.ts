@@ -27,10 +27,11 @@ function refusal(request: NodeRequest, ownOrigin: string, origins: readonly stri
   if (host !== "" && !LOOPBACK.test(host) && host !== new URL(ownOrigin).host)
     return `tokens are off, so only callers on this machine are served; the request is for ${host.slice(0, 100)}`;
   const { origin } = headers;
-  if (origin === undefined || origin === ownOrigin || origins.includes(origin) || isLoopback(origin)) return null;
+  if (origin === undefined || origin === ownOrigin || origins.includes(origin) || isLoopbackOrigin(origin)) return null;
   return "tokens are off, so pages of other origins are not served; list the origin in cors.origins to allow it";
 }
 
-function isLoopback(origin: string): boolean {
+/** A page on this machine, on any port. No other page can have such an origin, whatever its name resolves to. */
+export function isLoopbackOrigin(origin: string): boolean {
   return URL.canParse(origin) && LOOPBACK.test(new URL(origin).host);
 }

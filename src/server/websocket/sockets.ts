@@ -5,7 +5,7 @@ import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { StatusCode } from "../../contract/index.js";
 import { asStatusError, logInternal } from "../dispatch.js";
-import { LOOPBACK } from "../http/local-callers.js";
+import { isLoopbackOrigin, LOOPBACK } from "../http/local-callers.js";
 import { errorAnswer, requestIdOf } from "../http/transcoder.js";
 import { headerOf, type UpgradeHandler } from "../listen.js";
 import type { Log } from "../log.js";
@@ -33,6 +33,8 @@ export interface SocketParts {
   /** Pages of other origins that may connect. */
   readonly origins: readonly string[];
   readonly publicUrl: () => string;
+  /** Tokens are off: as over HTTP, pages on this machine may connect from any port. */
+  readonly localOnly: boolean;
   /** A peer that has sent nothing, not even the answer to the last ping, when the next is due is disconnected. */
   readonly pingEveryMs?: number;
 }
@@ -82,7 +84,7 @@ export class Sockets {
     if (!route) throw new Refusal(StatusCode.NOT_FOUND, `there is no WebSocket at ${path}`);
     const { origin, host = "" } = request.headers;
     // A page of another origin must not reach a box without tokens through the browser of somebody who can.
-    if (origin !== undefined && !this.#isOwn(origin, host) && !this.parts.origins.includes(origin))
+    if (origin !== undefined && !this.#isAllowed(origin, host))
       throw new Refusal(
         StatusCode.PERMISSION_DENIED,
         `pages from ${origin} may not connect; add the origin to cors.origins to allow it`,
@@ -95,6 +97,12 @@ export class Sockets {
       this.#watch(webSocket, received);
       use(webSocket);
     });
+  }
+
+  #isAllowed(origin: string, host: string): boolean {
+    const { origins, localOnly } = this.parts;
+    if (this.#isOwn(origin, host) || origins.includes(origin)) return true;
+    return localOnly && LOOPBACK.test(host) && isLoopbackOrigin(origin);
   }
 
   /** Also if the page was loaded as `localhost`. Not by a name that was pointed to this machine. */
