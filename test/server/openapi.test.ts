@@ -28,6 +28,7 @@ interface Operation {
   requestBody?: { required: boolean; content: Record<string, { schema: Schema }> };
   responses: Record<string, unknown>;
 }
+const camelCase = (name: string) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 const options = { serverUrl: "http://127.0.0.1:8080", version: "1" };
 const api = openApi(options) as {
   openapi: string;
@@ -36,6 +37,15 @@ const api = openApi(options) as {
 };
 const operations = Object.entries(api.paths).flatMap(([path, verbs]) =>
   Object.entries(verbs).map(([verb, operation]) => ({ path, verb, ...operation })),
+);
+
+/** The fields of a request with a body that are in its path instead, by the schema of the request. */
+const inPathOf = new Map(
+  operations.flatMap(({ path, requestBody }) => {
+    const schema = /[^/]+$/.exec(requestBody?.content["application/json"]?.schema.$ref ?? "")?.[0];
+    const fields = [...path.matchAll(/\{(\w+)/g)].map(([, field]) => camelCase(field!));
+    return schema && fields.length > 0 ? [[schema, fields] as const] : [];
+  }),
 );
 
 /** Read from the text of the .proto files, not by the code that writes the description. */
@@ -55,9 +65,10 @@ describe("the OpenAPI description agrees with the proto files", () => {
       const schema = Object.entries(api.components.schemas).find(([key]) => key.split(".").at(-1) === name);
       if (!schema) continue;
       const fields = [...body!.matchAll(/^\s+(?:repeated )?[\w.]+ (\w+) = \d+/gm)].map(([, field]) =>
-        field!.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+        camelCase(field!),
       );
-      expect(Object.keys(schema[1].properties ?? {}), name).toEqual(fields);
+      const inPath = inPathOf.get(schema[0]) ?? [];
+      expect(Object.keys(schema[1].properties ?? {}), name).toEqual(fields.filter((field) => !inPath.includes(field)));
     }
   });
 
@@ -89,15 +100,24 @@ describe("the OpenAPI description agrees with the proto files", () => {
   it("requires the mandatory fields of each message; of the context, each operation says which it needs", () => {
     let mandatory = 0;
     for (const [, name, body] of sources.matchAll(/message (\w+) \{([\s\S]*?)\n\}/g)) {
-      const schema = Object.entries(api.components.schemas).find(([key]) => key.split(".").at(-1) === name)?.[1];
+      const [key, schema] =
+        Object.entries(api.components.schemas).find(([key]) => key.split(".").at(-1) === name) ?? [];
       if (!schema) continue;
+      const inPath = inPathOf.get(key!) ?? [];
       const required = [...body!.matchAll(/^\s+(?:repeated )?[\w.]+ (\w+) = \d+ \[\(vendor\.rpc\.mandatory\)/gm)].map(
-        ([, field]) => field!.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+        ([, field]) => camelCase(field!),
       );
       mandatory += required.length;
-      expect([name, schema.required]).toEqual([name, required.length > 0 && name !== "Context" ? required : undefined]);
+      const inBody = required.filter((field) => !inPath.includes(field));
+      expect([name, schema.required]).toEqual([name, inBody.length > 0 && name !== "Context" ? inBody : undefined]);
     }
     expect(mandatory).toBeGreaterThan(30);
+  });
+
+  it("has a field that is in the path not also in the body", () => {
+    expect([...inPathOf]).toHaveLength(6);
+    expect(api.components.schemas.TrainRequest!.properties).not.toHaveProperty("gkVoiceprintProfileId");
+    expect(api.components.schemas.TrainRequest!.required).toEqual(["context"]);
   });
 
   it("has each parameter once, those of the path as required texts, and a body where the binding has one", () => {

@@ -85,9 +85,11 @@ const content = (schema: Schema, description: string): Schema => ({
   content: { "application/json": { schema } },
 });
 
-function requestBody({ method, body }: HttpBinding, schemas: Record<string, Schema>): Schema {
-  if (body === "*")
-    return { required: true, content: { "application/json": { schema: reference(method.input, schemas) } } };
+function requestBody({ method, segments, body }: HttpBinding, schemas: Record<string, Schema>): Schema {
+  if (body === "*") {
+    const inPath = segments.flatMap((segment) => ("variable" in segment ? [segment.variable.split(".")[0]!] : []));
+    return { required: true, content: { "application/json": { schema: reference(method.input, schemas, inPath) } } };
+  }
   const bytes = { schema: { type: "string", format: "binary" } };
   return { required: true, content: { "audio/wav": bytes, "application/octet-stream": bytes } };
 }
@@ -137,16 +139,18 @@ const messageSchema = (message: DescMessage, schemas: Record<string, Schema>): S
 
 const nameOf = (typeName: string) => typeName.replace(/^vendor\.(biosec\.v1\.)?/, "");
 
-function reference(message: DescMessage, schemas: Record<string, Schema>): Schema {
+/** Without the fields of a request that are in its path. */
+function reference(message: DescMessage, schemas: Record<string, Schema>, inPath: readonly string[] = []): Schema {
   const name = nameOf(message.typeName);
   if (!(name in schemas)) {
     const schema: Schema = described({ type: "object" }, WORDS[message.typeName]);
     schemas[name] = schema; // before its fields, so that a message may contain itself
-    const properties = message.fields.map((field) => [
+    const fields = message.fields.filter((field) => !inPath.includes(field.name));
+    const properties = fields.map((field) => [
       field.jsonName,
       described(fieldSchema(field, schemas), fieldWords(field)),
     ]);
-    const required = message.fields.filter((field) => getOption(field, mandatory)).map((field) => field.jsonName);
+    const required = fields.filter((field) => getOption(field, mandatory)).map((field) => field.jsonName);
     // The context lists all four fields as mandatory. Some operations need fewer and report what is missing.
     Object.assign(schema, { properties: Object.fromEntries(properties) });
     if (required.length > 0 && name !== "Context") schema.required = required;
