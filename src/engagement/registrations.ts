@@ -66,6 +66,8 @@ export function createRegistrations(options: {
     const wrong = sites.find((site) => !/^[A-Za-z0-9._-]{1,64}$/.test(site));
     if (wrong !== undefined)
       throw invalidRequest(`each site id must have 1 to 64 characters of A-Z a-z 0-9 . _ -, got "${wrong}"`);
+    if (scopes.length === 0)
+      throw new OAuthError("invalid_scope", "scopes must name at least one scope, or be left out");
     const unknown = scopes.find((scope) => !(ENGAGEMENT_SCOPES as readonly string[]).includes(scope));
     if (unknown !== undefined)
       throw new OAuthError(

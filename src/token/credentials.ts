@@ -64,6 +64,11 @@ export function checkRedirectUri(text: string): string {
   return text;
 }
 
+const tooMany = (): OAuthError =>
+  new OAuthError("conflict", `a user can have at most ${MOST_CREDENTIALS} credentials; delete one first`, {
+    refusal: "tooManyCredentials",
+  });
+
 const view = ({ secretHash: _, ...credential }: StoredCredential): ProfileCredential => credential;
 
 export function createProfileCredentials(options: {
@@ -97,10 +102,7 @@ export function createProfileCredentials(options: {
       }
       if (kind === "service" && redirectUris.length > 0)
         throw invalidRequest("a credential of kind service cannot have redirect addresses", "redirectsUnused");
-      if ((await ofUser(user)).length >= MOST_CREDENTIALS)
-        throw new OAuthError("conflict", `a user can have at most ${MOST_CREDENTIALS} credentials; delete one first`, {
-          refusal: "tooManyCredentials",
-        });
+      if ((await ofUser(user)).length >= MOST_CREDENTIALS) throw tooMany();
       const secret = secrets.generate();
       const credential: StoredCredential = {
         clientId: `${PREFIX}${newId(clock, random)}`,
@@ -113,6 +115,11 @@ export function createProfileCredentials(options: {
         createdAt: clock.now(),
       };
       await credentials.insert(credential.clientId, credential);
+      // Others may have been created since the first count. Of those that exceed the limit together, none stays.
+      if ((await ofUser(user)).length > MOST_CREDENTIALS) {
+        await credentials.delete(credential.clientId);
+        throw tooMany();
+      }
       return { credential: view(credential), secret };
     },
 

@@ -414,6 +414,19 @@ describe("authorization code with PKCE", () => {
     expect(await box.service.credentials.ofUser(olga)).toHaveLength(50);
   });
 
+  test("also if many are created at once", async () => {
+    const { credentials, users } = box.service;
+    const olga = (await users.find("olga"))!;
+    await credentials.deleteAllOf(olga);
+    for (let n = 1; n <= 45; n++) await credentials.create(olga, { kind: "service", label: `job ${n}` });
+    const more = Array.from({ length: 10 }, (_, n) =>
+      credentials.create(olga, { kind: "service", label: `more ${n}` }),
+    );
+    const created = (await Promise.allSettled(more)).filter(({ status }) => status === "fulfilled").length;
+    expect(created).toBeLessThanOrEqual(5);
+    expect(await credentials.ofUser(olga)).toHaveLength(45 + created);
+  });
+
   test("a page that fails says so, and the log has the cause", async () => {
     const browser = new Browser(box);
     await allow(browser);

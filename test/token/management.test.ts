@@ -370,6 +370,9 @@ describe("the management interface", () => {
       await expect(registrations.register({ name: "Shop", sites: [] })).rejects.toMatchObject({
         code: "invalid_request",
       });
+      await expect(registrations.register({ name: "Shop", sites: ["306"], scopes: [] })).rejects.toMatchObject({
+        message: "scopes must name at least one scope, or be left out",
+      });
       await expect(
         registrations.register({ name: "Shop", sites: ["306"], scopes: ["everything"] }),
       ).rejects.toMatchObject({ code: "invalid_scope" });
