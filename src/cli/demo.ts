@@ -1,4 +1,3 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { pcm16Wav } from "../audio/wav-writer.js";
@@ -12,6 +11,7 @@ import {
 } from "../contract/index.js";
 import type { Operations } from "../contract/operations.js";
 import { mix, noise, speak } from "../demo/voice.js";
+import { makeFolders } from "../store/make-folders.js";
 import { findOrCreateProfile, findProfile, inSession, type Owner, secondsOf, upload } from "../workflow.js";
 import { fraudster, person } from "./calls.js";
 import { ExitCode } from "./exit-code.js";
@@ -59,7 +59,7 @@ export function demoCommand(program: Command): void {
 }
 
 async function writeVoices(folder: string, json: boolean): Promise<void> {
-  await mkdir(folder, { recursive: true });
+  await makeFolders(folder);
   const files: string[] = [];
   for (const { name, speaker } of [...PEOPLE, MALLORY]) {
     for (let take = 1; take <= PHRASES + 1; take++) {

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
@@ -21,6 +21,7 @@ import { evaluationFile } from "../server/config.js";
 import { fileFault } from "../server/file-fault.js";
 import { modelNames } from "../server/model-location.js";
 import { VERSION } from "../server/version.js";
+import { makeFolders } from "../store/make-folders.js";
 import { faultOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
@@ -100,7 +101,7 @@ async function run(path: string | undefined, options: Options): Promise<void> {
     return;
   }
   if (path === undefined) throw new CommandError("give a folder of recordings or a list of trials");
-  if (typeof options.keep === "string") await mkdir(dirname(options.keep), { recursive: true });
+  if (typeof options.keep === "string") await makeFolders(dirname(options.keep));
   await assertCanWrite(options.report, options.scores, typeof options.keep === "string" ? options.keep : undefined);
   const { evaluation } = await evaluated(path, options, {
     resamples: options.resamples,
@@ -221,7 +222,7 @@ async function keep(
   if (!last) return;
   const file = typeof given === "string" ? given : evaluationFile();
   try {
-    await mkdir(dirname(file), { recursive: true });
+    await makeFolders(dirname(file));
     // A box may run as another user, and rates and counts are not secret.
     await writeOutput(file, JSON.stringify(last), 0o644);
     note(`for the operator view: ${file}`);

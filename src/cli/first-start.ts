@@ -1,10 +1,10 @@
 import { rmSync, writeFileSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { dataFolder, type ServerConfig } from "../server/config.js";
 import { reasonOf } from "../server/file-fault.js";
 import { curlLines } from "../server/first-run.js";
 import type { FirstStart } from "../server/start.js";
+import { makeFolders } from "../store/make-folders.js";
 
 /** What a first start created, with secrets; empty afterwards. */
 export function firstStartLines({ url, firstApplication, firstOwner, operatorUrl }: FirstStart): string[] {
@@ -39,7 +39,7 @@ export function firstStartLines({ url, firstApplication, firstOwner, operatorUrl
 export async function kept(lines: readonly string[], config: Pick<ServerConfig, "store">): Promise<readonly string[]> {
   const file = firstStartFile(config.store);
   try {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await makeFolders(dirname(file), 0o700);
     rmSync(file, { force: true });
     writeFileSync(file, `${lines.join("\n").trim()}\n`, { mode: 0o600, flag: "wx" });
   } catch (error) {

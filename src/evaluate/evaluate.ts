@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { joined } from "../audio/joined.js";
 import type { Recording } from "../audio/port.js";
 import type { Engine, Template, Voice } from "../engine/port.js";
+import { reasonOf } from "../server/file-fault.js";
 import { callersOf, type OpenSetRow, openSet } from "./open-set.js";
 import {
   type BandSummary,
@@ -241,7 +242,7 @@ export async function voiceOfFile(
   try {
     bytes = await readFile(path);
   } catch (error) {
-    return { reason: (error as NodeJS.ErrnoException).code === "ENOENT" ? "no such file" : String(error) };
+    return { reason: reasonOf(error) };
   }
   const digest = createHash("sha256").update(bytes).digest("hex");
   const key = [digest, engine.model.revision, condition.name].join(" ");

@@ -1,6 +1,7 @@
-import { appendFile, mkdir, open, readFile } from "node:fs/promises";
+import { appendFile, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Measures } from "../engine/port.js";
+import { makeFolders } from "../store/make-folders.js";
 
 /** What an evaluation keeps of a recording. */
 export interface CachedVoice {
@@ -33,23 +34,27 @@ export class VoiceCache {
 
   static async open(path: string): Promise<VoiceCache> {
     const cache = new VoiceCache(path);
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return "";
-      throw error;
-    });
-    const lines = text.split("\n").filter((line) => line !== "");
-    if (lines.length > 0 && !lines.some((line) => line.startsWith(lineStart) || lineStart.startsWith(line)))
-      throw new CacheError(`${path}: this file exists and is not a cache of embeddings`);
-    for (const line of lines) {
-      const entry = parseLine(line);
-      if (entry) cache.#voices.set(entry.key, entry.voice);
+    await makeFolders(dirname(path), 0o700);
+    const file = await open(path, "a+", 0o600);
+    try {
+      const { size } = await file.stat();
+      let [isEmpty, isCache] = [true, false];
+      // Line by line: a text of more than 512 MB cannot be held.
+      for await (const line of file.readLines({ start: 0, autoClose: false })) {
+        if (line === "") continue;
+        isEmpty = false;
+        isCache ||= line.startsWith(lineStart) || lineStart.startsWith(line);
+        const entry = parseLine(line);
+        if (entry) cache.#voices.set(entry.key, entry.voice);
+      }
+      if (!isEmpty && !isCache) throw new CacheError(`${path}: this file exists and is not a cache of embeddings`);
+      // An interruption may have cut the last line: the next one must not be joined to it.
+      const { bytesRead, buffer } = await file.read(Buffer.alloc(1), 0, 1, Math.max(0, size - 1));
+      if (bytesRead > 0 && buffer.toString() !== "\n") await file.write("\n");
+      return cache;
+    } finally {
+      await file.close();
     }
-    const file = await open(path, "a", 0o600);
-    // An interruption may have cut the last line: the next one must not be joined to it.
-    if (text !== "" && !text.endsWith("\n")) await file.write("\n");
-    await file.close();
-    return cache;
   }
 
   get(key: string): CachedVoice | undefined {

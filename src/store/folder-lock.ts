@@ -7,12 +7,13 @@
  * alive while it refreshes the lock's time. A holder that was stalled for longer and finds another name in the lock has lost it.
  */
 import { closeSync, openSync, readFileSync, type Stats } from "node:fs";
-import { mkdir, open, readdir, readFile, stat, unlink, utimes } from "node:fs/promises";
+import { open, readdir, readFile, stat, unlink, utimes } from "node:fs/promises";
 import net from "node:net";
 import { hostname } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { assertFilesStayReadable, permissionError } from "./embedded-folder.js";
 import { StoreError } from "./errors.js";
+import { makeFolders } from "./make-folders.js";
 
 interface Holder {
   readonly pid: number;
@@ -60,7 +61,7 @@ export async function lockFolder(folder: string, name: string, times: LockTimes 
 }
 
 async function lock(folder: string, name: string, times: LockTimes): Promise<FolderLock> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolders(folder, 0o700);
   const path = join(resolve(folder), name);
   const nonce = crypto.randomUUID();
   const socket = await openSocket(join(dirname(path), `${name}.${nonce.slice(0, 8)}.sock`));

@@ -54,6 +54,17 @@ describe("an evaluation", () => {
     expect(summary!.promisedPoints[0]!.falseMatchRate).toBe(0);
   });
 
+  it("says in words why a recording cannot be read", async () => {
+    const list = join(folder, "list.txt");
+    const [ada, folderOfAda] = ["set/speaker1/session1/0.wav", "set/speaker1/session1"];
+    await writeFile(list, `1 ${ada} ${folderOfAda}\n1 ${ada} set/missing.wav\n`);
+    const evaluation = await evaluate(await readTrialSet(list), parts(VoiceCache.inMemory()), { resamples: 0 });
+    expect(evaluation.unusable.map(({ reason }) => reason).sort()).toEqual([
+      "no such file",
+      "this is a folder, not a file",
+    ]);
+  });
+
   it("of a random sample says how many trials there are, and compares with lists as one of all trials", async () => {
     const cache = VoiceCache.inMemory();
     const all = await evaluate(await readTrialSet(join(folder, "set")), parts(cache), { resamples: 0 });

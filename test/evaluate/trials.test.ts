@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -260,6 +260,17 @@ describe("the cache of embeddings", () => {
     expect((await VoiceCache.open(path)).get("four")!.embedding).toEqual(embedding);
   });
 
+  it("can be larger than the longest text of Node", async () => {
+    const path = join(folder, "large.jsonl");
+    const writer = await VoiceCache.open(path);
+    await writer.put("first", { measures, embedding: null });
+    const line = `{"key":"padding","padding":"${" ".repeat(1 << 24)}"}\n`;
+    for (let bytes = 0; bytes < 2 ** 29; bytes += line.length) await appendFile(path, line);
+    await writer.put("last", { measures, embedding: null });
+    const cache = await VoiceCache.open(path);
+    expect(["first", "last"].map((key) => cache.get(key)?.measures)).toEqual([measures, measures]);
+  }, 300_000);
+
   it("does not write into a file that is no cache", async () => {
     const path = join(folder, "call.wav");
     await writeFile(path, "RIFF1234WAVE");
@@ -268,5 +279,8 @@ describe("the cache of embeddings", () => {
     const cut = join(folder, "cut.jsonl");
     await writeFile(cut, '{"ke');
     await VoiceCache.open(cut);
+    const blank = join(folder, "blank.txt");
+    await writeFile(blank, "a list\n\nof things\n");
+    await expect(VoiceCache.open(blank)).rejects.toThrow("is not a cache of embeddings");
   });
 });

@@ -10,10 +10,11 @@
  *   slot | state, u8 | purpose, u8 | zeros, 2 | generation, u32 | id, 16 bytes | wrapped key, 60 bytes | zeros | checksum, 4 bytes |
  */
 import { createHash } from "node:crypto";
-import { type FileHandle, mkdir, open, readdir, readFile, rename, unlink } from "node:fs/promises";
+import { type FileHandle, open, readdir, readFile, rename, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SealError } from "../errors.js";
 import { type FolderLock, lockFolder } from "../folder-lock.js";
+import { makeFolders } from "../make-folders.js";
 import { type Aead, KEY_BYTES, NONCE_BYTES, randomBytes, TAG_BYTES } from "./aead.js";
 import { fromHex, type KeyId, type KeyShelf, type ScopeKey, toHex, type WrappedKey } from "./key-ring.js";
 import { createMasterSeal, type MasterKeys, type MasterSeal } from "./master-key.js";
@@ -292,7 +293,7 @@ class SlotFile {
   }
 
   static async open(path: string): Promise<SlotFile> {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await makeFolders(dirname(path), 0o700);
     // "a" creates the file if it is missing; writing needs a handle that can seek.
     await (await open(path, "a", 0o600)).close();
     const file = await open(path, "r+");
