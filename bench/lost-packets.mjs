@@ -28,18 +28,22 @@ const lossy = {
     const session = new RtpSession("slin", {});
     const lost = new LostAudio(rateHz);
     const heard = [];
-    for (let n = 0; n * packetSamples < samples.length; n++) {
-      // The first packet starts the call, so it is never lost.
-      if (n > 0 && random() < lostShare) continue;
-      for (const event of session.receive(packet(n, samples.subarray(n * packetSamples, (n + 1) * packetSamples)))
-        .events) {
+    const hear = (events) => {
+      for (const event of events) {
         if (event.kind === "lost") heard.push(lost.fill(event.samples));
         if (event.kind !== "audio") continue;
         const [arrived] = [...readRecording(event.bytes, { encoding: "l16", rateHz, channels: 1 }).read(1)];
         lost.keep(arrived);
         heard.push(arrived);
       }
+    };
+    for (let n = 0; n * packetSamples < samples.length; n++) {
+      // The first packet starts the call, so it is never lost.
+      if (n > 0 && random() < lostShare) continue;
+      hear(session.receive(packet(n, samples.subarray(n * packetSamples, (n + 1) * packetSamples))).events);
     }
+    // Packets that still wait for a lost one when the call ends.
+    hear(session.hungUp());
     const whole = new Float32Array(heard.reduce((length, part) => length + part.length, 0));
     heard.reduce((at, part) => {
       whole.set(part, at);

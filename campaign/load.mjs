@@ -1,7 +1,7 @@
 /**
  * Many callers for a long time: calls of an IVR (session, upload, enrollment or check, end), reads, people who are erased again; beside
  * them clients that send slowly, that never read, that go away in the middle, and bursts. Memory and descriptors must stay flat, every
- * answer must be one of the contract, and the same voice must get the same decision.
+ * answer must be one of the contract, the same voice must get the same decision, and no caller may starve beside the others.
  *
  * `--day`: a whole day in that time, by a clock that goes as much faster. Callers come and go as in a day, twice as many in the morning. Tokens expire
  * every 15 minutes, recordings after an hour, and at noon the clock is set ahead by a quarter of a year: everything expires, and keys are renewed.
@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { pcm16Wav } from "../dist/audio/wav-writer.js";
 import { speak } from "../dist/demo/voice.js";
 import { startBoxProcess, tokenOf } from "./parts/box.mjs";
+import { unfairness } from "./parts/fairness.mjs";
 import { randomOf } from "./parts/random.mjs";
 
 const SAMPLE_EVERY_MS = 5_000;
@@ -330,6 +331,8 @@ export async function campaign({
   if (quantile(0.99) > HUNG_MS) violate(`p99 is ${quantile(0.99)} ms`);
   // Callers of a day are there for parts of it.
   const fair = day ? null : [Math.min(...perCaller), Math.max(...perCaller)];
+  const unfair = day || isStopped() ? null : unfairness(perCaller);
+  if (unfair) violate(unfair);
   return {
     counts: {
       callers,

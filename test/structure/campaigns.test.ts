@@ -3,10 +3,19 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { unfairness } from "../../campaign/parts/fairness.mjs";
 
 const RUN = fileURLToPath(new URL("../../campaign/run.mjs", import.meta.url));
 /** On a busy machine a start alone may take many seconds. */
 const TIMEOUT_MS = 600_000;
+
+test("the load campaign notices a caller who starves", () => {
+  const fair = Array.from({ length: 50 }, (_, i) => 6 + (i % 9));
+  expect(unfairness(fair)).toBeNull();
+  expect(unfairness([...fair, 2])).toMatch(/^1 of 51 callers/);
+  // Too few to say.
+  expect(unfairness([0, 3, 6])).toBeNull();
+});
 
 test.each([
   ["tokens", ["--count", "2000"]],
