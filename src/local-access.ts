@@ -1,4 +1,5 @@
 /** What `Voiceprints` needs beyond the contract, from a processor in this process. */
+import { highestRateHz, lowestRateHz } from "./audio/audio-error.js";
 import type { VoiceprintsProcessor } from "./processor/voiceprints-processor.js";
 import type { LiveAccess } from "./voiceprints.js";
 
@@ -12,5 +13,6 @@ export const localAccess = (processor: VoiceprintsProcessor): LiveAccess => ({
     };
   },
   listenToEnroll: (request, options) => processor.openLiveEnrollment(request, options),
+  rates: [lowestRateHz, highestRateHz],
   close: () => processor.close(),
 });

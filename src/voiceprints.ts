@@ -9,6 +9,7 @@ import {
   type MessageShape,
   toJson,
 } from "@bufbuild/protobuf";
+import { highestRateHz, lowestRateHz } from "./audio/audio-error.js";
 import { joined } from "./audio/joined.js";
 import type { RawEncoding } from "./audio/port.js";
 import { readRecording } from "./audio/read-recording.js";
@@ -203,6 +204,8 @@ export interface EnrollChoices extends CallChoices {
 export interface LiveAccess {
   listen(request: LiveRequest, options: OperationOptions): Promise<AnalysisTask>;
   listenToEnroll(request: LiveEnrollmentRequest, options: OperationOptions): Promise<EnrollmentTask>;
+  /** The lowest and the highest sampling rate, in Hz. */
+  readonly rates: readonly [number, number];
   /** Closes what was opened for it. */
   close(): Promise<void>;
 }
@@ -332,6 +335,8 @@ export class Voiceprints {
   /** Enrolls from audio that is still arriving: `push` chunks until `enrollment` is set, or call `finish`. */
   async listenToEnroll(person: string, rateHz: number, choices: CallChoices = {}): Promise<EnrollmentListener> {
     const live = this.#liveAccess();
+    // Before a profile is created.
+    assertRate(rateHz, live.rates);
     return this.#inLiveSession(async (context, stop) => {
       const owner = { kind: "person", name: person, tag: choices.tag ?? "" } as const;
       const { scope } = this.settings;
@@ -863,10 +868,10 @@ function assertName(name: string): void {
   if (typeof name !== "string" || name === "") throw unfit("name", "malformed", "name must be a non-empty string");
 }
 
-/** The header of a WAV file would hold another number. */
-function assertRate(rateHz: number): void {
-  if (Number.isInteger(rateHz) && rateHz >= 0 && rateHz < 2 ** 32) return;
-  throw unfit("rate", "out_of_range", `rateHz must be a whole number from 4,000 to 192,000, got ${rateHz}`);
+function assertRate(rateHz: number, [lowest, highest]: readonly [number, number]): void {
+  if (Number.isInteger(rateHz) && rateHz >= lowest && rateHz <= highest) return;
+  const range = [lowest, highest].map((rate) => rate.toLocaleString("en")).join(" to ");
+  throw unfit("rate", "out_of_range", `rateHz must be a whole number from ${range}, got ${rateHz}`);
 }
 
 const callOptions = ({ signal, timeoutMs }: CallChoices): OperationOptions => ({
@@ -931,7 +936,7 @@ async function recordingOf(audio: Audio, place?: string): Promise<Recording> {
   }
   if (typeof audio === "object" && audio !== null) {
     if ("samples" in audio && audio.samples instanceof Float32Array) {
-      assertRate(audio.rateHz);
+      assertRate(audio.rateHz, [lowestRateHz, highestRateHz]);
       return { chunk: floatWav([audio.samples], audio.rateHz) };
     }
     if ("bytes" in audio && audio.bytes instanceof Uint8Array) {

@@ -95,6 +95,8 @@ export async function existingProfile(operations: Operations, scope: string, own
   });
 }
 
+const MOST_TRIES = 10;
+
 /** The owner's profile, created if there is none. */
 export async function findOrCreateProfile(
   operations: Operations,
@@ -102,16 +104,17 @@ export async function findOrCreateProfile(
   owner: Owner,
   options?: OperationOptions,
 ): Promise<string> {
-  const found = await findProfile(operations, scope, owner, options);
-  if (found !== null) return found;
-  try {
-    const { gkVoiceprintProfileId } = await operations.createVoiceprintProfile(owned(scope, owner), options);
-    return gkVoiceprintProfileId!.value;
-  } catch (error) {
-    // Another caller created it at the same moment.
-    if (error instanceof StatusError && error.code === StatusCode.ALREADY_EXISTS)
-      return existingProfile(operations, scope, owner);
-    throw error;
+  for (let tries = 1; ; tries++) {
+    const found = await findProfile(operations, scope, owner, options);
+    if (found !== null) return found;
+    try {
+      const { gkVoiceprintProfileId } = await operations.createVoiceprintProfile(owned(scope, owner), options);
+      return gkVoiceprintProfileId!.value;
+    } catch (error) {
+      // Another caller created it at the same moment; it may be erased again when we look.
+      const exists = error instanceof StatusError && error.code === StatusCode.ALREADY_EXISTS;
+      if (!exists || tries === MOST_TRIES) throw error;
+    }
   }
 }
 

@@ -36,6 +36,8 @@ export function boxLiveAccess(connection: ConnectOptions, WebSocket: WebSocketCl
       const party = { task: { case: "enroll", value: { gkVoiceprintProfileId } } } as const;
       return open(request, party, (found) => (found.case === "enroll" ? found : null), options);
     },
+    // Those of `Listen`.
+    rates: [8_000, 48_000],
     // Nothing to close here: each call is closed by its own task.
     close: async () => {},
   };

@@ -73,12 +73,15 @@ describe.each(Object.entries(doors))("%s", (_, open) => {
     await voice.close();
   });
 
-  it("refuses a sampling rate that is not a whole number", async () => {
+  it("refuses a sampling rate that is not supported, before it creates a profile", async () => {
     const voice = await enrolled(await open());
     for (const rateHz of [8000.5, Number.NaN, 2 ** 32 + 8000])
       await expect(voice.verify("ada", { samples: take(100, 3), rateHz })).rejects.toThrow(
         new RegExp(`whole number .* got ${rateHz}`),
       );
+    for (const rateHz of [999, 192_001])
+      await expect(voice.listenToEnroll("bea", rateHz)).rejects.toThrow(new RegExp(`whole number .* got ${rateHz}`));
+    expect(await voice.people()).toEqual(["ada"]);
     await voice.close();
   });
 

@@ -212,6 +212,26 @@ test("a live enrollment that is cancelled before it begins, or is not available,
   expect(await voice.people()).toEqual([]);
 });
 
+test("a live enrollment with a sampling rate that is not supported is refused before it creates a profile", async () => {
+  const { voice } = await openDoor();
+  for (const rate of [999, 3999, 192_001, 8000.5, Number.NaN])
+    expect(await refusal(voice.listenToEnroll("alice", rate))).toMatchObject({ fields: ["rate out_of_range"] });
+  expect(await voice.people()).toEqual([]);
+});
+
+test("an enrollment creates the profile that another caller created, and erased again, at the same moment", async () => {
+  const { world, voice } = await openDoor();
+  const recordings = [3, 3.1, 3.2].map((seconds) => ({ samples: take(7, seconds), rateHz }));
+  vi.spyOn(world.processor, "createVoiceprintProfile").mockRejectedValueOnce(
+    new StatusError({ statusCode: StatusCode.ALREADY_EXISTS, message: "created, and erased before we look" }),
+  );
+  expect((await voice.enroll("alice", recordings)).trained).toBe(true);
+  vi.spyOn(world.processor, "createVoiceprintProfile").mockRejectedValue(
+    new StatusError({ statusCode: StatusCode.ALREADY_EXISTS, message: "not found, but it exists" }),
+  );
+  expect(await refusal(voice.enroll("bob", recordings))).toMatchObject({ code: "ALREADY_EXISTS" });
+});
+
 test("an enrollment reports the status of the print although its last recording could not be processed", async () => {
   const { world, voice } = await openDoor();
   const recordings = [3, 3.1, 3.2, 3.3].map((seconds) => ({ samples: take(7, seconds), rateHz }));
