@@ -1,7 +1,7 @@
 /**
  * kill -9 at random moments: of a process on an embedded store; of a whole box, driven over HTTP; of two on a PostgreSQL, which is killed as well; of
- * one that brings an older store up to date (`--only migration`: nothing but that); and, only when it is asked for (`--only models`), of a command that
- * moves prints to another model. After every start what was acknowledged is read back and what was erased is sought in vain; and it always starts again.
+ * one that brings an older store up to date (`--only migration`: nothing but that); and, only when they are asked for, of a command that moves prints to
+ * another model (`--only models`) and of commands that enroll, erase, list and rotate keys (`--only commands`). After every start what was acknowledged is read back and what was erased is sought in vain; and it always starts again.
  */
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -11,6 +11,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { makeDatabase } from "../dist/store/sql/new-database.js";
 import { boxLane } from "./parts/crash-box.mjs";
+import { commandsLane } from "./parts/crash-commands.mjs";
 import { migrationLane, oldDatabases, oldFolders } from "./parts/crash-migration.mjs";
 import { databasesOfOldModel, foldersOfOldModel, modelsLane, peopleFor } from "./parts/crash-models.mjs";
 import { tryFaults } from "./parts/faults.mjs";
@@ -31,7 +32,7 @@ const KILLS_PER_STORE = 60;
 const KILLS_PER_FOLDER = 4;
 const KILLS_PER_BOX = 20;
 const KILLS_PER_MIGRATION = 10;
-const KINDS = ["migration", "models"];
+const KINDS = ["migration", "models", "commands"];
 
 export async function campaign({
   count = 100,
@@ -54,6 +55,7 @@ export async function campaign({
     killsOfFolder: 0,
     killsAtMigration: 0,
     migrated: 0,
+    ...(only === "commands" && { killsAtCommands: 0 }),
     ...(only === "models" && { killsAtModels: 0, killsBetweenPrints: 0, modelMigrations: 0 }),
     starts: 0,
     acknowledged: 0,
@@ -78,6 +80,10 @@ export async function campaign({
   };
   try {
     const lanes = [];
+    if (only === "commands") {
+      await commandsLane({ root, random: randomOf(seed + 50), isOver, counts, violate });
+      return { counts, violations };
+    }
     if (only === "models") {
       const people = peopleFor(count);
       const models = (name, stores, random) => modelsLane({ name, stores, people, random, isOver, counts, violate });

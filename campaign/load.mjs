@@ -1,7 +1,8 @@
 /**
  * Many callers for a long time: calls of an IVR (session, upload, enrollment or check, end), reads, people who are erased again; beside
  * them clients that send slowly, that never read, that go away in the middle, and bursts. Memory and descriptors must stay flat, every
- * answer must be one of the contract, the same voice must get the same decision, and no caller may starve beside the others.
+ * answer must be one of the contract, the same voice must get the same decision, and no caller may starve
+ * beside the others, nor a small scope beside a large one.
  *
  * `--day`: a whole day in that time, by a clock that goes as much faster. Callers come and go as in a day, twice as many in the morning. Tokens expire
  * every 15 minutes, recordings after an hour, and at noon the clock is set ahead by a quarter of a year: everything expires, and keys are renewed.
@@ -14,7 +15,8 @@ import { join } from "node:path";
 import { pcm16Wav } from "../dist/audio/wav-writer.js";
 import { speak } from "../dist/demo/voice.js";
 import { startBoxProcess, tokenOf } from "./parts/box.mjs";
-import { unfairness } from "./parts/fairness.mjs";
+import { meanOf, unfairness } from "./parts/fairness.mjs";
+import { otherIssuer } from "./parts/other-issuer.mjs";
 import { randomOf } from "./parts/random.mjs";
 
 const SAMPLE_EVERY_MS = 5_000;
@@ -26,6 +28,10 @@ const HUNG_MS = 180_000;
 const GROWTH = { share: 1.15, mb: 24 };
 /** Connections before the callers come and after they have gone; files are the store's, which keeps those that it needs open. */
 const SOCKETS = { more: 5, withinMs: 120_000 };
+
+/** Every fourth caller is of another scope: scopes take turns, so these must not wait behind the many. */
+const SMALL_SCOPE = "small";
+const SMALL_EVERY = 4;
 
 /** Stands for an answer: asking again is of no use. */
 const FORGOTTEN = {};
@@ -57,6 +63,9 @@ export async function campaign({
     limits: { callsPerSecond: 0, concurrentAudio: 1 },
     ...(day ? { mediaRetentionSeconds: 3600 } : {}),
   };
+  // By the clock of a day, its tokens would expire at once.
+  const issuer = day ? null : otherIssuer(folder);
+  if (issuer) config.auth = { issuers: [issuer.config] };
   const running = startBoxProcess(config, { clockSpeed });
   const box = { ...running, ...(await running.started) };
   const violations = [];
@@ -89,12 +98,15 @@ export async function campaign({
   const isOver = () => performance.now() >= until || isStopped();
   const agent = new http.Agent({ keepAlive: true, maxSockets: most + 50 });
   let token = await tokenOf(box.url, box.application);
+  const isSmall = (index) => issuer !== null && index % SMALL_EVERY === 0;
+  let smallToken = await issuer?.token(SMALL_SCOPE);
   // One for all: in a short day, a token that waits behind a hundred others has expired when it comes.
   let renewal = null;
   const renew = () => {
     renewal ??= tokenOf(box.url, box.application)
-      .then((renewed) => {
+      .then(async (renewed) => {
         token = renewed;
+        smallToken = await issuer?.token(SMALL_SCOPE);
       })
       .catch(() => {})
       .finally(() => {
@@ -105,13 +117,13 @@ export async function campaign({
   const renewing = setInterval(renew, RENEW_MS / clockSpeed);
 
   /** `null` when the box is busy; an answer outside the contract is a violation. */
-  async function call(method, path, body, type = "application/json") {
+  async function call(scope, method, path, body, type = "application/json") {
     counts.calls++;
     const from = performance.now();
     const { status, json, retryAfter, isLostReuse } = await send({
       agent,
       url: box.url,
-      token,
+      token: scope === SMALL_SCOPE ? smallToken : token,
       method,
       path,
       body,
@@ -150,13 +162,15 @@ export async function campaign({
       violate(`${method} ${path.split("?")[0]}: ${status} ${JSON.stringify(json)?.slice(0, 200)}`);
     return null;
   }
-  const again = async (...request) => {
-    for (let tries = 0; tries < 50; tries++) {
-      const answer = await call(...request);
-      if (answer || isOver()) return answer;
-    }
-    return null;
-  };
+  const askerOf =
+    (scope) =>
+    async (...request) => {
+      for (let tries = 0; tries < 50; tries++) {
+        const answer = await call(scope, ...request);
+        if (answer || isOver()) return answer;
+      }
+      return null;
+    };
 
   const recordings = [1, 2, 3].map((take) =>
     pcm16Wav(speak({ speaker: 1, seconds: 3, rateHz: 8000, seed: take }), 8000),
@@ -172,7 +186,9 @@ export async function campaign({
         await sleep(500);
         continue;
       }
-      const scope = { gk_scope_id: { value: "default" } };
+      const scopeId = isSmall(index) ? SMALL_SCOPE : "default";
+      const again = askerOf(scopeId);
+      const scope = { gk_scope_id: { value: scopeId } };
       const started = await again("POST", "/v1/sessions/start", { context: scope, session_type: 2 });
       if (!started) continue;
       const context = {
@@ -181,15 +197,15 @@ export async function campaign({
         gk_engagement_id: started.gkEngagementId,
         configset_id: "ivr-text-dependent",
       };
-      await conversation(random, context, index);
+      await conversation(random, context, index, again);
       await again("POST", "/v1/sessions/stop", { context });
       perCaller[index]++;
       await sleep(random.below(2_000));
     }
   }
 
-  async function conversation(random, context, index) {
-    const query = `context.gk_scope_id.value=default&context.gk_session_id.value=${context.gk_session_id.value}&context.gk_engagement_id.value=${context.gk_engagement_id.value}`;
+  async function conversation(random, context, index, again) {
+    const query = `context.gk_scope_id.value=${context.gk_scope_id.value}&context.gk_session_id.value=${context.gk_session_id.value}&context.gk_engagement_id.value=${context.gk_engagement_id.value}`;
     const upload = async (bytes) =>
       (await again("POST", `/v1/audios?${query}`, bytes, "audio/wav"))?.gkMediaSegmentId ?? null;
     const person = `caller-${index}-${random.below(1e9)}`;
@@ -331,8 +347,8 @@ export async function campaign({
   if (quantile(0.99) > HUNG_MS) violate(`p99 is ${quantile(0.99)} ms`);
   // Callers of a day are there for parts of it.
   const fair = day ? null : [Math.min(...perCaller), Math.max(...perCaller)];
-  const unfair = day || isStopped() ? null : unfairness(perCaller);
-  if (unfair) violate(unfair);
+  const ofScope = (small) => perCaller.filter((_, index) => isSmall(index) === small);
+  if (!day && !isStopped()) unfairness({ large: ofScope(false), small: ofScope(true) }).forEach(violate);
   return {
     counts: {
       callers,
@@ -342,7 +358,10 @@ export async function campaign({
       slowestMs: quantile(1),
       ...flat,
       sockets: [openBefore, openAfter],
-      ...(fair && { conversationsOfACaller: fair }),
+      ...(fair && {
+        conversationsOfACaller: fair,
+        meanByScope: [false, true].map((small) => Number(meanOf(ofScope(small)).toFixed(1))),
+      }),
     },
     violations,
   };

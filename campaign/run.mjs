@@ -1,4 +1,4 @@
-// npm run campaign -- crash|fuzz|calls|load|tokens|erase [--seconds 60] [--count 1000] [--seed 1] [--json]
+// npm run campaign -- --help
 // Tries to break the built package, on this machine alone, until the time or the count is used up. Prints what it did and what it broke;
 // ends with 1 when anything was.
 import { parseArgs } from "node:util";
@@ -11,9 +11,14 @@ globalThis.gc = runInNewContext("gc");
 
 const CAMPAIGNS = ["crash", "fuzz", "calls", "load", "tokens", "erase"];
 
-const { values, positionals } = parseArgs({
+const USAGE = `usage: npm run campaign -- ${CAMPAIGNS.join("|")} [--seconds n] [--count n] [--seed n] [--json]
+  crash: [--only migration|models|commands] [--store folder|postgres]   load: [--callers n] [--day] [--store memory]
+What each does: docs/RELIABILITY.md`;
+
+const { values, positionals } = read({
   allowPositionals: true,
   options: {
+    help: { type: "boolean", default: false },
     seconds: { type: "string" },
     count: { type: "string" },
     seed: { type: "string" },
@@ -25,9 +30,21 @@ const { values, positionals } = parseArgs({
   },
 });
 const [name] = positionals;
+if (values.help) {
+  console.log(USAGE);
+  process.exit(0);
+}
 if (positionals.length !== 1 || !CAMPAIGNS.includes(name)) {
-  console.error(`usage: npm run campaign -- ${CAMPAIGNS.join("|")} [--seconds n] [--count n] [--seed n] [--json]`);
+  console.error(USAGE);
   process.exit(2);
+}
+function read(config) {
+  try {
+    return parseArgs(config);
+  } catch (error) {
+    console.error(`${error.message}\n${USAGE}`);
+    process.exit(2);
+  }
 }
 const number = (option) => {
   if (values[option] === undefined) return undefined;

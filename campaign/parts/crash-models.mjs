@@ -3,9 +3,7 @@
  * what the last kill left of it. After every kill each person is verified with a recording that nobody has heard, by whichever model their print is of;
  * some are erased. When a migration gets through, all prints are of the new model, and the next one begins with a new copy.
  */
-import { spawn } from "node:child_process";
 import { cpSync, rmSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { readRecording } from "../../dist/audio/index.js";
 import { pcm16Wav } from "../../dist/audio/wav-writer.js";
 import { speak } from "../../dist/demo/voice.js";
@@ -13,8 +11,8 @@ import { openEmbeddedStore, openPostgresStore } from "../../dist/postgres.js";
 import { VoiceprintsProcessor } from "../../dist/processor/voiceprints-processor.js";
 import { OpenModels } from "../../dist/server/open-models.js";
 import { Voiceprints } from "../../dist/voiceprints.js";
+import { runCommand } from "./killed-command.mjs";
 
-const COMMAND = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 const [OLD, NEW] = ["vivavoce-2", "vivavoce-2-accurate"];
 const SCOPE = "default";
 const MASTER_KEY = "07".repeat(32);
@@ -31,8 +29,6 @@ const CALL = 99;
 const CHECKS_ONLY = { only: { minNetAudioForEnroll: 60, maxNetAudioForEnroll: 120 } };
 /** After so many kills of one store the migration may finish. */
 const KILLS_PER_STORE = 6;
-/** A migration hangs that takes so long. */
-const HUNG_MS = 600_000;
 
 const openStore = ({ location, keys }) =>
   keys ? openPostgresStore(location, { keys, masterKey: Buffer.from(MASTER_KEY, "hex") }) : openEmbeddedStore(location);
@@ -148,37 +144,18 @@ export async function modelsLane({ name, stores, people, random, isOver, counts,
   }
 }
 
-/** As somebody types it, killed after `killMs` unless that is null. */
-async function migrate({ location, keys }, killMs) {
-  const startedAt = performance.now();
-  const child = spawn(process.execPath, [COMMAND, "model", "migrate", "--json"], {
-    stdio: ["ignore", "pipe", "pipe"],
-    env: {
-      ...process.env,
+/** Killed after `killMs` unless that is null. */
+const migrate = ({ location, keys }, killMs) =>
+  runCommand(
+    ["model", "migrate", "--json"],
+    {
       VIVAVOCE_STORE: location,
       VIVAVOCE_MODEL: NEW,
       VIVAVOCE_MEDIA_RETENTION_SECONDS: String(KEPT_SECONDS),
       ...(keys && { VIVAVOCE_SEAL_KEYS: keys, VIVAVOCE_MASTER_KEY: MASTER_KEY }),
     },
-  });
-  let [said, errors] = ["", ""];
-  child.stdout.on("data", (chunk) => {
-    said += chunk;
-  });
-  child.stderr.on("data", (chunk) => {
-    errors += chunk;
-  });
-  const timers = [
-    ...(killMs === null ? [] : [setTimeout(() => child.kill("SIGKILL"), killMs)]),
-    setTimeout(() => {
-      errors += `no end within ${HUNG_MS} ms`;
-      child.kill("SIGTERM");
-    }, HUNG_MS),
-  ];
-  const ended = await new Promise((resolve) => child.once("close", (code, signal) => resolve({ code, signal })));
-  for (const timer of timers) clearTimeout(timer);
-  return { ended, said, errors, tookMs: performance.now() - startedAt };
-}
+    killMs,
+  );
 
 /** Returns how many prints are of the new model. */
 async function check(place, models, revisions, { people, erased }, { counts, violate }) {

@@ -1,11 +1,26 @@
 /** With fewer conversations each, chance alone leaves somebody far behind: half of them are short, half are long. */
 const LEAST_MEAN = 8;
 const LEAST_SHARE = 0.25;
+/** Scopes take turns, so the few callers of a small scope have more conversations each than the many of a large one. */
+const LEAST_SHARE_OF_SMALL = 0.75;
 
-/** Who was starved, in words; `null` if nobody was. */
-export function unfairness(conversations) {
-  const mean = conversations.reduce((sum, count) => sum + count, 0) / conversations.length;
-  const starved = conversations.filter((count) => count < LEAST_SHARE * mean).length;
-  if (mean < LEAST_MEAN || starved === 0) return null;
-  return `${starved} of ${conversations.length} callers had less than a quarter of the ${mean.toFixed(1)} conversations of the mean`;
+export const meanOf = (conversations) => conversations.reduce((sum, count) => sum + count, 0) / conversations.length;
+
+/** Which callers of a scope were starved beside the others, and whether a small scope was beside a large one, in words. */
+export function unfairness({ large, small }) {
+  const found = [];
+  for (const conversations of [large, small]) {
+    const mean = meanOf(conversations);
+    const starved = conversations.filter((count) => count < LEAST_SHARE * mean).length;
+    if (mean >= LEAST_MEAN && starved > 0)
+      found.push(
+        `${starved} of ${conversations.length} callers had less than a quarter of the mean, ${mean.toFixed(1)}`,
+      );
+  }
+  const [many, few] = [meanOf(large), meanOf(small)];
+  if (many >= LEAST_MEAN && few < LEAST_SHARE_OF_SMALL * many)
+    found.push(
+      `${few.toFixed(1)} conversations of a caller of the small scope, ${many.toFixed(1)} of one of the large`,
+    );
+  return found;
 }

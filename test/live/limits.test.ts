@@ -146,6 +146,7 @@ it("a WebSocket peer that answers no pings is disconnected; one that does, or se
     addressOf: () => "peer",
     origins: [],
     publicUrl: () => "",
+    localOnly: false,
     pingEveryMs: 50,
   });
   sockets.route("/", { open: async () => () => {} });

@@ -9,12 +9,15 @@ const RUN = fileURLToPath(new URL("../../campaign/run.mjs", import.meta.url));
 /** On a busy machine a start alone may take many seconds. */
 const TIMEOUT_MS = 600_000;
 
-test("the load campaign notices a caller who starves", () => {
+test("the load campaign notices a caller, and a scope, that starves", () => {
   const fair = Array.from({ length: 50 }, (_, i) => 6 + (i % 9));
-  expect(unfairness(fair)).toBeNull();
-  expect(unfairness([...fair, 2])).toMatch(/^1 of 51 callers/);
+  const few = [20, 21, 22];
+  expect(unfairness({ large: fair, small: few })).toEqual([]);
+  expect(unfairness({ large: [...fair, 2], small: few })).toEqual([expect.stringMatching(/^1 of 51 callers/)]);
+  expect(unfairness({ large: fair, small: [...few, 5] })).toEqual([expect.stringMatching(/^1 of 4 callers/)]);
+  expect(unfairness({ large: fair, small: [6, 7, 6] })).toEqual([expect.stringMatching(/^6.3 conversations/)]);
   // Too few to say.
-  expect(unfairness([0, 3, 6])).toBeNull();
+  expect(unfairness({ large: [0, 3, 6], small: [0] })).toEqual([]);
 });
 
 test.each([
