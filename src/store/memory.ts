@@ -29,6 +29,7 @@ import {
   type Store,
   withoutModel,
 } from "./port.js";
+import { purgingNowAndThen } from "./purging.js";
 
 /** Options of `createMemoryStore`. */
 export interface MemoryStoreOptions {
@@ -62,8 +63,6 @@ const newScope = () => ({
 
 type Scope = ReturnType<typeof newScope>;
 
-const PURGE_EVERY_MS = 60_000;
-
 /** A store that is lost when the process ends. */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const now = options.now ?? Date.now;
@@ -71,7 +70,6 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const collections = new Map<string, Map<string, StoredDocument>>();
   const queue = new JobQueue();
   let open = true;
-  let purgedAt = now();
 
   /** Created on first use. */
   function scope(id: Id): Scope {
@@ -94,14 +92,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     return null;
   }
 
-  /** Expired documents that are never read again would otherwise stay forever. */
-  function purgeNowAndThen(): void {
-    const age = now() - purgedAt;
-    // The clock may have been set back.
-    if (age >= 0 && age < PURGE_EVERY_MS) return;
-    purgedAt = now();
+  const purgeNowAndThen = purgingNowAndThen(now, () => {
     for (const documents of collections.values()) for (const id of documents.keys()) liveDocument(documents, id);
-  }
+  });
 
   const store: Omit<Store, "close"> = {
     engagements: {

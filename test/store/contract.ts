@@ -1025,6 +1025,23 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await store.documents.insert(collection, "token", "new", now + 50)).toBe(true);
         expect(await store.documents.get(collection, "token")).toBe("new");
       });
+
+      test("are removed within a minute of use after they expired, also after the clock was set back", async () => {
+        const { put, get } = store.documents;
+        const collection = newId("collection");
+        for (const ahead of [0, 400 * 86_400_000]) {
+          now += ahead;
+          await put(collection, "other", {});
+          now -= ahead;
+          await put(collection, "expiring", {}, now + 1000);
+          now += 60_000;
+          await put(collection, "other", {});
+          // Reading it in time would remove it too: only a clock before its expiry shows whether it is still there.
+          now -= 60_000;
+          expect(await get(collection, "expiring")).toBeNull();
+          now += 60_000;
+        }
+      });
     });
 
     test("any text can be a name: odd, long, empty", async () => {

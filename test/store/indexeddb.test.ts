@@ -4,6 +4,7 @@ import { expect, test, vi } from "vitest";
 import { openDatabase } from "../../src/store/indexeddb/schema.js";
 import { openIndexedDbStore } from "../../src/store/indexeddb/store.js";
 import { openIndexedDbShelf } from "../../src/store/seal/shelf-indexeddb.js";
+import { DOCUMENT_SCOPE } from "../../src/store/seal/vault.js";
 import { describeStoreContract } from "./contract.js";
 import { enrollPerson, jobOf, mediaOf, newId, profileOf, templateOf } from "./fixtures.js";
 
@@ -27,6 +28,24 @@ test("profiles erased while they are listed do not end the list early", async ()
   expect((await otherPage.profiles.list("scope", null, 2)).map(({ id }) => id)).toEqual([ids[2], ids[3]]);
   expect(await otherPage.profiles.list("scope", ids[3]!, 2)).toEqual([]);
   await Promise.all([store.close(), otherPage.close(), shelf.close()]);
+});
+
+test("a document whose key is gone is not listed", async () => {
+  const name = newId("store");
+  const store = await openIndexedDbStore(name);
+  await store.documents.put("agents", "lost", {});
+  await store.close();
+  const shelf = await openIndexedDbShelf(`${name}-keys`);
+  for await (const keys of shelf.all(DOCUMENT_SCOPE))
+    await shelf.destroy(
+      DOCUMENT_SCOPE,
+      keys.map(({ id }) => id),
+    );
+  await shelf.close();
+  const again = await openIndexedDbStore(name);
+  await again.documents.put("agents", "new", {});
+  expect(await again.documents.list("agents")).toEqual([{ id: "new", document: {} }]);
+  await again.close();
 });
 
 test("a runtime without IndexedDB is named as the reason", async () => {

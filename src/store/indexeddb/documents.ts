@@ -2,6 +2,7 @@
 import { untilUncontended } from "../contention.js";
 import { decodeJson, encodeJson } from "../encoding.js";
 import type { Store } from "../port.js";
+import { purgingNowAndThen } from "../purging.js";
 import type { DataKey } from "../seal/key-ring.js";
 import { DOCUMENT_SCOPE, documentPlace } from "../seal/vault.js";
 import type { IdbContext } from "./context.js";
@@ -32,6 +33,12 @@ export function createDocuments({ db, vault, now }: IdbContext): Store["document
   const isLive = (stored: StoredDocument | undefined): stored is StoredDocument =>
     stored !== undefined && (stored.expiresAt === null || stored.expiresAt > now());
 
+  const purgeNowAndThen = purgingNowAndThen(now, async () => {
+    const tx = db.transaction("documents", "readwrite");
+    for await (const cursor of tx.store) if (!isLive(cursor.value)) await cursor.delete();
+    await tx.done;
+  });
+
   async function open({ collection, id, sealed }: StoredDocument): Promise<unknown | null> {
     const bytes = await vault.open(documentPlace(collection, id), sealed);
     return bytes && decodeJson(bytes);
@@ -44,9 +51,11 @@ export function createDocuments({ db, vault, now }: IdbContext): Store["document
     },
     async put(collection, id, document, expiresAt = null) {
       await db.put("documents", { collection, id, expiresAt, sealed: await seal(collection, id, document) });
+      await purgeNowAndThen();
     },
     async insert(collection, id, document, expiresAt = null) {
       const sealed = await seal(collection, id, document);
+      await purgeNowAndThen();
       const tx = db.transaction("documents", "readwrite");
       const free = !isLive(await tx.store.get([collection, id]));
       if (free) await tx.store.put({ collection, id, expiresAt, sealed });
@@ -80,7 +89,9 @@ export function createDocuments({ db, vault, now }: IdbContext): Store["document
     },
     async list(collection) {
       const stored = (await db.getAll("documents", within(collection))).filter(isLive);
-      return Promise.all(stored.map(async (each) => ({ id: each.id, document: await open(each) })));
+      const sealed = stored.map(({ id, sealed: bytes }) => ({ place: documentPlace(collection, id), bytes }));
+      const opened = await vault.openAll(DOCUMENT_SCOPE, sealed);
+      return opened.flatMap((bytes, i) => (bytes ? [{ id: stored[i]!.id, document: decodeJson(bytes) }] : []));
     },
   };
 }

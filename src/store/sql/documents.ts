@@ -2,6 +2,7 @@
 import { untilUncontended } from "../contention.js";
 import { decodeJson, encodeJson } from "../encoding.js";
 import type { Store } from "../port.js";
+import { purgingNowAndThen } from "../purging.js";
 import { type DataKey, keyLost } from "../seal/key-ring.js";
 import { DOCUMENT_SCOPE, documentPlace } from "../seal/vault.js";
 import type { SqlContext } from "./context.js";
@@ -9,7 +10,6 @@ import type { Queries } from "./database.js";
 import { escapeText, keyOf, unescapeText } from "./text.js";
 
 const KEY_SETTING = "document-key";
-const PURGE_EVERY_MS = 60_000;
 
 interface DocumentRow extends Record<string, unknown> {
   readonly document_id: string;
@@ -19,7 +19,9 @@ interface DocumentRow extends Record<string, unknown> {
 export function createDocuments(context: SqlContext): Store["documents"] {
   const { database, vault, now } = context;
   let key: Promise<DataKey> | null = null;
-  let purgedAt = now();
+  const purgeNowAndThen = purgingNowAndThen(now, (expiredAt) =>
+    database.query("DELETE FROM vivavoce.documents WHERE expires_at <= $1", [expiredAt]),
+  );
 
   function documentKey(): Promise<DataKey> {
     key ??= readKey(context).catch((error) => {
@@ -45,14 +47,6 @@ export function createDocuments(context: SqlContext): Store["documents"] {
     return opened.flatMap((bytes, i) =>
       bytes ? [{ id: sealed[i]!.place.recordId, document: decodeJson(bytes) }] : [],
     );
-  }
-
-  async function purgeNowAndThen(): Promise<void> {
-    const age = now() - purgedAt;
-    // The clock may have been set back.
-    if (age >= 0 && age < PURGE_EVERY_MS) return;
-    purgedAt = now();
-    await database.query("DELETE FROM vivavoce.documents WHERE expires_at <= $1", [purgedAt]);
   }
 
   /** Replaces an expired document, but never a valid one. */
