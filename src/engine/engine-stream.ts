@@ -1,8 +1,8 @@
 /** One recording while it is processed: its state travels to whichever thread is free, its windows are embedded on all threads. */
 import { badArgument, EngineError } from "./engine-error.js";
 import type { Measures, ModelInfo, StreamOptions, VoiceAnalysis, VoiceStream } from "./port.js";
-import { mostSeparatedSeconds, pieceFrames, SeparatedVoices } from "./separated-voices.js";
-import type { StreamFormat, StreamState, StreamStep } from "./stream-kernel.js";
+import { mostSeparatedSeconds, SeparatedVoices } from "./separated-voices.js";
+import { pieceFrames, type StreamFormat, type StreamState, type StreamStep } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
 import { Turns } from "./turns.js";
 import { type AnalyzedStream, OneVoice, type Summaries, stateBuffers, type WindowVoices } from "./window-voices.js";

@@ -4,7 +4,7 @@ import type { FrontEnd } from "./front-end.js";
 import { CAMPPLUS, EMBEDDED, NOT_FINITE, RESNET34, TDNN, TOO_FEW_FRAMES } from "./gen/kernel-exports.js";
 import type { Kernels } from "./kernels.js";
 import type { SpeakerArchitecture } from "./speaker-tensors.js";
-import { windowSlackFrames } from "./stream-kernel.js";
+import { pieceFrames, windowPieces, windowSlackFrames } from "./stream-kernel.js";
 
 const architectures: Readonly<Record<SpeakerArchitecture, number>> = {
   "campplus-1": CAMPPLUS,
@@ -58,7 +58,8 @@ export class Network {
       throw badModel(`the network has a program of ${program.length} words, which is too long`);
     kernels.write(run.speakerProgram(), new Uint8Array(program.buffer, program.byteOffset, program.byteLength));
     const kind = architectures[architecture];
-    if (run.speakerReserve(kind, windowFrames + windowSlackFrames, frontEnd.floor) !== 1) {
+    const longest = Math.max(windowFrames + windowSlackFrames, windowPieces * pieceFrames);
+    if (run.speakerReserve(kind, longest, frontEnd.floor) !== 1) {
       throw badModel(`the kernels cannot run windows of ${windowFrames} frames`);
     }
     for (const [i, { offset, bytes }] of weights.tensors.entries()) {

@@ -4,7 +4,7 @@
  * in windows of the usual length, so that scores mean the same as for other recordings.
  */
 import type { Measures, VoiceAnalysis, VoiceWindow } from "./port.js";
-import type { WindowFeatures } from "./stream-kernel.js";
+import { pieceFrames, type WindowFeatures, windowPieces } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
 import {
   type AnalyzedStream,
@@ -17,10 +17,6 @@ import {
   type WindowVoices,
 } from "./window-voices.js";
 
-/** Resolution at which turns are separated. */
-export const pieceFrames = 50;
-/** Half a second is too short to identify a voice. */
-const windowPieces = 3;
 /** Limit of net speech: the features of all pieces are kept. */
 export const mostSeparatedSeconds = 120;
 

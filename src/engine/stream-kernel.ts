@@ -69,6 +69,10 @@ function framesReaching(seconds: number): number {
 /** How much longer than the others the last window may be: the end of a recording adds frames to it (assembly/dsp/stream.ts). */
 export const windowSlackFrames = 64;
 
+/** Two people in one channel are told apart by pieces of half a second; three neighbors form a window, because one is too short to identify a voice. */
+export const pieceFrames = 50;
+export const windowPieces = 3;
+
 export class StreamKernel {
   readonly #kernels: Kernels;
   readonly #windowFrames: number;

@@ -71,12 +71,17 @@ function values({ name, dtype, shape }: TensorSpec, inputs: number, next: () => 
 const networks = new Map<string, Buffer>();
 
 /** Drawing seven million weights takes a second, so it is done once. */
-function networkSection(seed: number, architecture: FixedArchitecture, dimensions: number): Buffer {
-  const key = `${architecture} ${seed} ${dimensions}`;
+function networkSection(
+  seed: number,
+  architecture: FixedArchitecture,
+  dimensions: number,
+  windowSeconds: number,
+): Buffer {
+  const key = `${architecture} ${seed} ${dimensions} ${windowSeconds}`;
   let bytes = networks.get(key);
   if (!bytes) {
     const frontEnd = architecture === "resnet34-1" ? { window: "hamming" } : {};
-    const description = { architecture, dimensions, windowSeconds: 4, frontEnd };
+    const description = { architecture, dimensions, windowSeconds, frontEnd };
     bytes = section(description, network(seed, architecture));
     networks.set(key, bytes);
   }
@@ -164,6 +169,7 @@ export interface RandomModel {
   readonly architecture?: FixedArchitecture;
   /** The length of embeddings that the model claims; its network gives 256. */
   readonly dimensions?: number;
+  readonly windowSeconds?: number;
   readonly attacks?: readonly string[];
   /** Names that the attack networks claim, instead of their real ones. */
   readonly attackArchitecture?: string;
@@ -172,13 +178,13 @@ export interface RandomModel {
 }
 
 export function randomModel(chosen: RandomModel = {}): Uint8Array {
-  const { seed = 1, architecture = "campplus-1", dimensions = 256, calibration = {} } = chosen;
+  const { seed = 1, architecture = "campplus-1", dimensions = 256, windowSeconds = 4, calibration = {} } = chosen;
   const { attacks = [], attackArchitecture } = chosen;
   const next = random(seed + 1000);
   const axis = Float32Array.from({ length: dimensions }, () => next() - 0.5);
   const quantiles = Float32Array.from({ length: 101 }, (_, i) => (i - 50) / 50);
   const sections: [string, Buffer][] = [
-    ["network", networkSection(seed, architecture, dimensions)],
+    ["network", networkSection(seed, architecture, dimensions, windowSeconds)],
     [
       "voice-class",
       section({}, [

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type OpenedEngine, openEngine } from "../../dist/engine/index.js";
 import { speak } from "../voice.js";
+import { randomModel } from "./random-model.js";
 
 let engine: OpenedEngine;
 beforeAll(async () => {
@@ -57,4 +58,14 @@ test("one person is one voice; too little speech gives none", { timeout: 120_000
   expect(alone.voices![0]!.measures.netSpeechSeconds).toBeGreaterThan(alone.measures.netSpeechSeconds - 1);
   expect((await heard(voice(3, 0.9, 1))).voices).toEqual([]);
   expect((await heard(new Float32Array(16_000))).voices).toEqual([]);
+});
+
+test("a model with the shortest windows separates voices too", { timeout: 120_000 }, async () => {
+  const short = await openEngine({ workers: 0, model: randomModel({ windowSeconds: 0.5 }) });
+  const stream = await short.stream(rateHz, { separateVoices: true });
+  await stream.push(joined(voice(3, 3, 1), voice(8, 3, 1)));
+  const { voices } = await stream.analysis();
+  expect(voices!.length).toBeGreaterThan(0);
+  for (const { embedding } of voices!) expect(embedding).toBeInstanceOf(Float32Array);
+  await short.close();
 });
