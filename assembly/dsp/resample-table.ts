@@ -15,8 +15,11 @@ export const HIGHEST_HZ: i32 = 192000;
 export const MOST_TAPS: i32 = 1312;
 
 const ATTENUATION_DB: f64 = 86;
-const SLOTS: i32 = 4;
-const SLOT_FLOATS: i32 = 73728;
+/** Most usual rates need a small table (8, 24, 48, 96 kHz); the large ones (11,025, 22,050, 44,100 Hz) take 10 ms to fill, so small ones do not displace them. */
+const LARGE_SLOTS: i32 = 4;
+const LARGE_FLOATS: i32 = 73728;
+const SMALL_SLOTS: i32 = 16;
+const SMALL_FLOATS: i32 = 2048;
 const GRID_HZ: i32 = OUTPUT_HZ * 256;
 
 /** How one rate is converted. */
@@ -36,8 +39,9 @@ export class ResampleTable {
   rows: usize;
 }
 
-const slots: usize = reserve(SLOTS * offsetof<ResampleTable>());
-const rows: usize = reserve(SLOTS * SLOT_FLOATS * 4);
+const slots: usize = reserve((LARGE_SLOTS + SMALL_SLOTS) * offsetof<ResampleTable>());
+const largeRows: usize = reserve(LARGE_SLOTS * LARGE_FLOATS * 4);
+const smallRows: usize = reserve(SMALL_SLOTS * SMALL_FLOATS * 4);
 let uses: i64 = 0;
 
 function greatestCommonDivisor(a: i32, b: i32): i32 {
@@ -88,32 +92,47 @@ function fill(table: ResampleTable): void {
   }
 }
 
-/** The table for a rate of LOWEST_HZ..HIGHEST_HZ; created unless it is one of the four used last. */
+// @ts-ignore: decorator
+@inline
+function slotAt(i: i32): ResampleTable {
+  return changetype<ResampleTable>(slots + <usize>i * offsetof<ResampleTable>());
+}
+
+/** The one of these slots that was used least recently. */
+function oldestOf(first: i32, end: i32): i32 {
+  let oldest = first;
+  for (let i = first + 1; i < end; i++) if (slotAt(i).usedAt < slotAt(oldest).usedAt) oldest = i;
+  return oldest;
+}
+
+/** The table for a rate of LOWEST_HZ..HIGHEST_HZ; created unless it is one of the last ones of its size. */
 export function resampleTable(rateHz: i32): ResampleTable {
-  let oldest = changetype<ResampleTable>(slots);
-  for (let i = 0; i < SLOTS; i++) {
-    const table = changetype<ResampleTable>(slots + <usize>i * offsetof<ResampleTable>());
-    if (table.rateHz == rateHz) {
-      // Counted only on a change: a count of every use would reveal how long somebody spoke.
-      if (table.usedAt < uses) table.usedAt = ++uses;
-      return table;
-    }
-    if (table.usedAt < oldest.usedAt) oldest = table;
+  for (let i = 0; i < LARGE_SLOTS + SMALL_SLOTS; i++) {
+    const table = slotAt(i);
+    if (table.rateHz != rateHz) continue;
+    // Counted only on a change: a count of every use would reveal how long somebody spoke.
+    if (table.usedAt < uses) table.usedAt = ++uses;
+    return table;
   }
-  const table = oldest;
   const common = greatestCommonDivisor(rateHz, OUTPUT_HZ);
-  const slot = <i32>((changetype<usize>(table) - slots) / offsetof<ResampleTable>());
-  table.rateHz = rateHz;
-  table.usedAt = ++uses;
-  table.up = OUTPUT_HZ / common;
-  table.down = rateHz / common;
+  const up = OUTPUT_HZ / common;
   // Kaiser's length for a transition of 0.05 of the lower rate.
   const lower = <f64>min(rateHz, OUTPUT_HZ);
   const length = (((ATTENUATION_DB - 7.95) / (2.285 * 2.0 * Math.PI)) * <f64>rateHz) / (0.05 * lower);
-  table.taps = min(MOST_TAPS, (<i32>Math.ceil(length / 16)) * 16);
-  table.blended = table.up * table.taps > SLOT_FLOATS;
-  table.phases = table.blended ? (GRID_HZ + max(rateHz, OUTPUT_HZ) - 1) / max(rateHz, OUTPUT_HZ) : table.up;
-  table.rows = rows + <usize>(slot * SLOT_FLOATS * 4);
-  if (rateHz != OUTPUT_HZ) fill(table);
+  const taps = min(MOST_TAPS, (<i32>Math.ceil(length / 16)) * 16);
+  const isSmall = up * taps <= SMALL_FLOATS;
+  const slot = isSmall ? oldestOf(LARGE_SLOTS, LARGE_SLOTS + SMALL_SLOTS) : oldestOf(0, LARGE_SLOTS);
+  const table = slotAt(slot);
+  table.rateHz = rateHz;
+  table.usedAt = ++uses;
+  table.up = up;
+  table.down = rateHz / common;
+  table.taps = taps;
+  table.blended = up * taps > LARGE_FLOATS;
+  table.phases = table.blended ? (GRID_HZ + max(rateHz, OUTPUT_HZ) - 1) / max(rateHz, OUTPUT_HZ) : up;
+  table.rows = isSmall
+    ? smallRows + <usize>((slot - LARGE_SLOTS) * SMALL_FLOATS * 4)
+    : largeRows + <usize>(slot * LARGE_FLOATS * 4);
+  fill(table);
   return table;
 }
