@@ -18,7 +18,7 @@ import { ConfigurationError, configurationSets, defaultConfigurationSetId } from
 import { Voiceprints } from "./voiceprints.js";
 
 export * from "./audio/index.js";
-export type { ToWav } from "./audio/port.js";
+export type { ToWav, ToWavOptions } from "./audio/port.js";
 export * from "./contract/index.js";
 export type { LiveOperations, LiveOptions } from "./contract/operations.js";
 export {
@@ -34,12 +34,14 @@ export {
 export type * from "./engine/port.js";
 export type { Clock, Ids, Limits, Retention } from "./processor/dependencies.js";
 export type { LiveCheck, LiveState } from "./processor/live/live-check.js";
+export type { LiveResult, LiveTask } from "./processor/live/live-task.js";
+export type { Models } from "./processor/models.js";
 export type { PrintsOfModel } from "./processor/prints-by-model.js";
 export { VoiceprintsProcessor, type VoiceprintsProcessorOptions } from "./processor/voiceprints-processor.js";
 export { SealError, type SealErrorCode, StoreError, type StoreErrorCode } from "./store/errors.js";
 export { type IndexedDbStore, type IndexedDbStoreOptions, openIndexedDbStore } from "./store/indexeddb/store.js";
 export { createMemoryStore, type MemoryStoreOptions } from "./store/memory.js";
-export type { Store } from "./store/port.js";
+export type * from "./store/port.js";
 export {
   builtInConfigurationSets,
   ConfigurationError,
@@ -47,8 +49,9 @@ export {
   type ConfigurationSet,
   configurationSet,
 } from "./voiceprint/configuration-set.js";
-export type { FieldRate } from "./voiceprint/field-rates.js";
+export type { FieldRate, Verdict } from "./voiceprint/field-rates.js";
 export type * from "./voiceprints.js";
+export type { Settings } from "./workflow.js";
 
 type WithoutReader = Omit<VoiceprintsProcessorOptions, "readRecording" | "toWav" | "engine" | "store">;
 

@@ -4,7 +4,7 @@
  */
 export { SealError, type SealErrorCode, StoreError, type StoreErrorCode } from "./store/errors.js";
 export { type OpenStoreOptions, openStore, parseMasterKey } from "./store/open.js";
-export type { Store } from "./store/port.js";
+export type * from "./store/port.js";
 export type { LostKeys } from "./store/sql/lost-keys.js";
 export {
   type EmbeddedStoreOptions,

@@ -14,6 +14,7 @@ import { StatusCode } from "./contract/gen/vendor/rpc/status_pb.js";
 import type { OperationOptions, Operations } from "./contract/operations.js";
 import { StatusError } from "./contract/status-error.js";
 
+/** Where the calls of the easy door work. */
 export interface Settings {
   readonly scope: string;
   readonly configset: string;

@@ -17,6 +17,7 @@ export interface EngagementTokenResponse {
   readonly jti: string;
 }
 
+/** Who asks for an engagement token, and for what. */
 export interface EngagementTokenRequest {
   readonly client: ClientPassword;
   /** Some of the registration's scopes; null means all of them. */

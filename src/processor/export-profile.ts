@@ -3,7 +3,7 @@ import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voicep
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { StatusError } from "../contract/status-error.js";
 import type { Template, VoiceWindow } from "../engine/port.js";
-import type { Consent, Id, OwnerKind, ProcessedAudio } from "../store/port.js";
+import type { Id, OwnerKind, ProcessedAudio, RecordedConsent } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { Dependencies, Implementation } from "./dependencies.js";
 import { notInScope } from "./failures.js";
@@ -23,7 +23,7 @@ export interface ExportedProfile {
   readonly status: keyof typeof VoiceprintProfileStatus;
   readonly createdAt: string;
   /** Absent if not recorded. */
-  readonly consent?: Omit<Consent, "at"> & { readonly at: string };
+  readonly consent?: Omit<RecordedConsent, "at"> & { readonly at: string };
   readonly template: ExportedTemplate | null;
   readonly segments: readonly ExportedSegment[];
 }

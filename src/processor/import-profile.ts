@@ -6,7 +6,7 @@ import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import { reportInput, schemaFault } from "../contract/schema-fault.js";
 import type { StatusError } from "../contract/status-error.js";
 import type { ModelInfo } from "../engine/port.js";
-import type { Consent, EnrollmentSegment, Id, Profile } from "../store/port.js";
+import type { EnrollmentSegment, Id, Profile, RecordedConsent } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { Dependencies, Implementation } from "./dependencies.js";
 import { exportFormat } from "./export-profile.js";
@@ -55,7 +55,7 @@ export const importVoiceprintProfile: Implementation<"importVoiceprintProfile"> 
 async function writeTemplate(
   { store: { profiles } }: Dependencies,
   { scopeId, id, generation }: Profile,
-  consent: Consent | undefined,
+  consent: RecordedConsent | undefined,
   trained: Parameters<typeof profiles.train>[3],
 ): Promise<boolean> {
   if (!consent) return profiles.train(scopeId, id, generation, trained);
@@ -65,7 +65,7 @@ async function writeTemplate(
 }
 
 /** Profiles of fraudsters have none. */
-function consentOf({ owner, consent }: ImportedProfile): Consent | undefined {
+function consentOf({ owner, consent }: ImportedProfile): RecordedConsent | undefined {
   if (!consent || owner.kind !== "person") return undefined;
   return { ...consent, at: Date.parse(consent.at), reference: assertName(consent.reference, "consent.reference") };
 }

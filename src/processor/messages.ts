@@ -12,7 +12,7 @@ import type {
   VoiceprintDetailsSchema,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { Measures, ModelInfo } from "../engine/port.js";
-import type { Consent, Id, OwnerKind, Print, ProcessedAudio, Profile } from "../store/port.js";
+import type { Id, OwnerKind, Print, ProcessedAudio, Profile, RecordedConsent } from "../store/port.js";
 import { type Risk, riskFigures } from "../voiceprint/risk.js";
 
 export const uniqueId = (value: Id): MessageInitShape<typeof UniqueIdSchema> => ({ value });
@@ -36,7 +36,9 @@ export interface SeparatedAudio {
 }
 
 /** Absent if no consent was recorded. */
-export function consentMessage(consent: Consent | undefined): MessageInitShape<typeof ConsentSchema> | undefined {
+export function consentMessage(
+  consent: RecordedConsent | undefined,
+): MessageInitShape<typeof ConsentSchema> | undefined {
   if (!consent) return undefined;
   const state = consent.state === "given" ? ConsentState.GIVEN : ConsentState.WITHDRAWN;
   return { state, time: duration(consent.at / 1000), reference: consent.reference };

@@ -5,6 +5,7 @@
 import type { Engine } from "../engine/port.js";
 import type { Id } from "../store/port.js";
 
+/** The models of a processor. */
 export interface Models {
   /** The engine for new prints of this scope. */
   of(scopeId: Id): Engine;

@@ -1,7 +1,7 @@
 import { ConsentState } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
 import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
-import type { Consent } from "../store/port.js";
+import type { RecordedConsent } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
 import { invalid, notInScope, refusal } from "./failures.js";
@@ -48,7 +48,7 @@ export const setVoiceprintProfileConsent: Implementation<"setVoiceprintProfileCo
       `expected the profile of a person, got the profile of a ${owner.kind}`,
     );
   const state = request.state === ConsentState.GIVEN ? "given" : "withdrawn";
-  const consent: Consent = { state, at: deps.clock.now(), reference };
+  const consent: RecordedConsent = { state, at: deps.clock.now(), reference };
   if (!(await deps.store.profiles.setConsent(scopeId, id, consent)))
     throw notInScope("gk_voiceprint_profile_id", "profile", id);
   deps.galleries.drop(scopeId, id);

@@ -9,6 +9,7 @@ export interface Caller {
   mayTouch(gkScopeId: string): boolean;
 }
 
+/** Decides who may call the operations. */
 export interface Guard {
   /** Throws a `Refusal` if the caller is not allowed. */
   admit(authorization: string | null, address: string): Promise<Caller>;

@@ -30,12 +30,17 @@ export interface ServiceParts
 
 /** The operations behind every transport, before the port is open. */
 export class Service {
+  /** @internal */
   readonly dispatcher: Dispatcher;
+  /** @internal */
   readonly queue: WorkQueue;
+  /** @internal */
   readonly liveCalls: LiveCalls;
+  /** @internal */
   readonly metrics: ServerMetrics;
-  readonly app: WebApp;
+  /** @internal */
   readonly sockets: Sockets;
+  readonly app: WebApp;
   readonly #peerAddress: PeerAddress;
   readonly #transcode: Transcoder;
   #openPort: OpenPort | null = null;

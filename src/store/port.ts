@@ -7,8 +7,10 @@
  */
 import type { Measures, Template, VoiceWindow } from "../engine/port.js";
 
+/** An id that the caller of a store chose. */
 export type Id = string;
 
+/** A conversation, which may have several sessions. */
 export interface Engagement {
   readonly id: Id;
   readonly scopeId: Id;
@@ -18,6 +20,7 @@ export interface Engagement {
   readonly stoppedAt: number | null;
 }
 
+/** One call or upload of an engagement. */
 export interface Session {
   readonly id: Id;
   readonly scopeId: Id;
@@ -53,6 +56,7 @@ export interface Check {
 /** As it is stored if its audio model is not, because a print that it matched was erased meanwhile. */
 export const withoutModel = (check: Check): Check => ({ ...check, audioModelId: null });
 
+/** A recording of a session. */
 export interface MediaSegment {
   readonly id: Id;
   readonly scopeId: Id;
@@ -99,8 +103,10 @@ export interface ProcessedAudio {
 /** Without the sealed data. */
 export type PlainProcessed = Omit<ProcessedAudio, "voice" | "voiceClass">;
 
+/** Whose print it is. */
 export type OwnerKind = "person" | "fraudster";
 
+/** The person or fraudster that profiles belong to. */
 export interface Owner {
   readonly id: Id;
   readonly scopeId: Id;
@@ -109,8 +115,10 @@ export interface Owner {
   readonly externalId: string;
 }
 
+/** An owner without its name, which is sealed. */
 export type NamelessOwner = Omit<Owner, "externalId">;
 
+/** The audio model of a recording that a profile was enrolled from. */
 export interface EnrollmentSegment {
   readonly profileId: Id;
   readonly processed: ProcessedAudio;
@@ -118,13 +126,14 @@ export interface EnrollmentSegment {
 }
 
 /** Whether the person agreed, according to the operator's own records. */
-export interface Consent {
+export interface RecordedConsent {
   readonly state: "given" | "withdrawn";
   readonly at: number;
   /** Where to find it in those records. */
   readonly reference: string;
 }
 
+/** A voiceprint profile with its template. */
 export interface Profile {
   readonly id: Id;
   readonly scopeId: Id;
@@ -142,7 +151,7 @@ export interface Profile {
   readonly status: number;
   readonly createdAt: number;
   /** Absent if not recorded. */
-  readonly consent?: Consent;
+  readonly consent?: RecordedConsent;
 }
 
 /** Consent is recorded afterwards. */
@@ -162,13 +171,16 @@ export interface Print {
   readonly template: Template;
 }
 
+/** The print of a trained profile. */
 export const printOf = ({ id, owner, tag, printVersion }: Profile, template: Template): Print => {
   const { id: ownerId, externalId: ownerExternalId, kind } = owner;
   return { profileId: id, ownerId, ownerExternalId, kind, tag, printVersion, template };
 };
 
+/** Groups list people, watchlists list fraudsters. */
 export type GroupKind = "group" | "watchlist";
 
+/** A group or watchlist with its members. */
 export interface Group {
   readonly id: Id;
   readonly scopeId: Id;
@@ -181,6 +193,7 @@ export interface Group {
 /** A group without its members. */
 export type GroupName = Omit<Group, keyof Members>;
 
+/** How many members a group has. */
 export interface GroupSize extends GroupName {
   readonly profiles: number;
   readonly owners: number;
@@ -192,12 +205,14 @@ export type Members = Pick<Group, "profileIds" | "ownerIds">;
 /** For stores that keep a group and its members in one record. */
 export const groupName = ({ id, scopeId, kind, tag }: Group): GroupName => ({ id, scopeId, kind, tag });
 
+/** A group with its members counted. */
 export const groupSize = (group: Group): GroupSize => ({
   ...groupName(group),
   profiles: group.profileIds.length,
   owners: group.ownerIds.length,
 });
 
+/** Work on many profiles that runs in the background. */
 export interface Job {
   readonly id: Id;
   readonly scopeId: Id;
@@ -210,6 +225,7 @@ export interface Job {
   readonly createdAt: number;
 }
 
+/** Called with the id of a recording or audio model that cannot be opened. */
 export type OnUnopened = (recordingId: Id) => void;
 
 /** The interface to all stored data; memory, SQL and IndexedDB implement it. */
@@ -301,7 +317,7 @@ export interface Store {
       trained: { template: Template; status: number; printVersion: number; segments?: readonly EnrollmentSegment[] },
     ): Promise<boolean>;
     /** Changes nothing else. `false` if the profile does not exist. */
-    setConsent(scopeId: Id, id: Id, consent: Consent): Promise<boolean>;
+    setConsent(scopeId: Id, id: Id, consent: RecordedConsent): Promise<boolean>;
     /**
      * Erases the profile, its segments, the audio models and media of its enrollments and matches, its group memberships, and its key.
      * The owner is removed with its last profile. Recordings and audio models of others in the same calls get a new key; `onUnopened` is told the ids

@@ -1,5 +1,6 @@
 import { OAuthError } from "./errors.js";
 
+/** The id and secret of a client. */
 export interface ClientPassword {
   readonly clientId: string;
   readonly secret: string;

@@ -16,6 +16,7 @@ export interface TokenResponse {
   readonly token_type: "bearer";
 }
 
+/** Who asks for an access token, and for what. */
 export interface ClientCredentialsRequest {
   readonly client: ClientPassword;
   readonly scope: string | null;

@@ -6,6 +6,7 @@ export {
   type BusinessUnit,
   type ServiceAgent,
 } from "../engagement/agents.js";
+export type { EngagementTokenRequest, EngagementTokenResponse } from "../engagement/engagement-token.js";
 export { DAYS, type Day, type Hours, isOpen, type Window } from "../engagement/hours.js";
 export { ENGAGEMENT_SCOPES, type Registration, type Registrations } from "../engagement/registrations.js";
 export { AUDIENCES, type Audiences, LIFETIMES } from "./access-token.js";
@@ -20,6 +21,7 @@ export type {
   NewApplication,
 } from "./applications.js";
 export { type Audit, type AuditEvent, type AuditLog, auditTo } from "./audit.js";
+export type { ClientPassword } from "./basic.js";
 export {
   basicAuthorization,
   createTokenCache,
@@ -28,7 +30,7 @@ export {
   type TokenCacheOptions,
   TokenRequestError,
 } from "./cache.js";
-export type { TokenResponse } from "./client-credentials.js";
+export type { ClientCredentialsRequest, TokenResponse } from "./client-credentials.js";
 export { type ClientIdParts, formatClientId, parseClientId } from "./client-id.js";
 export { type Clock, type Random, systemClock, systemRandom } from "./clock.js";
 export {
@@ -59,6 +61,7 @@ export type { IssuedToken } from "./revocations.js";
 export { PLATFORM_SCOPE, RUNTIME_SCOPES, type RuntimeScope } from "./scopes.js";
 export type { Cost } from "./secret.js";
 export { createTokenService, type TokenService, type TokenServiceOptions } from "./service.js";
+export type { BrowserSession } from "./sessions.js";
 export type { ToolingUser } from "./tooling-user.js";
 export { formatUrn, parseUrn, type ResourceUrn, UrnError, type UrnErrorCode, type WordsetService } from "./urn.js";
 export type { Role, User, UserChange, Users } from "./users.js";

@@ -51,6 +51,7 @@ export const addCounts = (one: RateCount, other: RateCount): RateCount => ({
 /** One count for each promised rate, in order. */
 export type ListCounts = readonly RateCount[];
 
+/** Whether a promised rate is kept, as far as the counted calls show. */
 export type Verdict = "holds" | "exceeded" | "undecided";
 
 /** How often impostors exceeded the thresholds of a list, compared with the promised rate. */

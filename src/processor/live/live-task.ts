@@ -4,8 +4,10 @@ import type { ListenResponseSchema, ListenResultSchema } from "../../contract/ge
 import type { Measures } from "../../engine/port.js";
 
 export type LiveEvent = NonNullable<MessageInitShape<typeof ListenResponseSchema>["event"]>;
+/** What a live check or enrollment ends with. */
 export type LiveResult = NonNullable<MessageInitShape<typeof ListenResultSchema>["result"]>;
 
+/** A live check or enrollment in progress. */
 export interface LiveTask {
   /** Mono samples in -1..1; ownership of the array passes to the task. Resolves to the result once no more audio is needed. */
   push(samples: Float32Array): Promise<LiveResult | null>;

@@ -1,7 +1,7 @@
 /** The data of the operator view, as JSON under /operator/v1. No audio, no embeddings. */
 import type { LastEvaluation } from "../../evaluate/last-evaluation.js";
 import type { PrintsOfModel } from "../../processor/prints-by-model.js";
-import type { Consent, GroupKind } from "../../store/port.js";
+import type { GroupKind, RecordedConsent } from "../../store/port.js";
 import type { FieldRate } from "../../voiceprint/field-rates.js";
 import type { CheckPart } from "../../voiceprint/session-decision.js";
 import type { LiveCallView } from "../limits/live-calls.js";
@@ -99,7 +99,7 @@ export interface ProfileDetail extends ProfileView {
   readonly model: { readonly revision: string; readonly calibrationModelId: string | null } | null;
   readonly snrDb: number | null;
   readonly bandwidthHz: number | null;
-  readonly consent: Consent | null;
+  readonly consent: RecordedConsent | null;
   /** The recordings that the print was enrolled from, and the calls that were added by adaptation. */
   readonly enrolled: readonly ProcessedSession[];
   readonly learned: readonly ProcessedSession[];

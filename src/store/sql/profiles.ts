@@ -1,7 +1,6 @@
 /** Owners, profiles with their segments and templates, and the prints that galleries load. */
 import { decodeJson, decodeTemplate, encodeTemplate, encodeVoice } from "../encoding.js";
 import {
-  type Consent,
   type EnrollmentSegment,
   type Id,
   mayBeUsed,
@@ -11,6 +10,7 @@ import {
   type Print,
   type Profile,
   printOf,
+  type RecordedConsent,
   type Store,
 } from "../port.js";
 import type { DataKey, KeyId } from "../seal/key-ring.js";
@@ -429,7 +429,7 @@ async function readProfiles({ vault }: SqlContext, rows: readonly ProfileRow[]):
         generation: Number(row.generation),
         template: bytes ? decodeTemplate(bytes) : null,
         status: row.status,
-        ...(row.consent === null ? {} : { consent: JSON.parse(row.consent) as Consent }),
+        ...(row.consent === null ? {} : { consent: JSON.parse(row.consent) as RecordedConsent }),
       },
     ];
   });
