@@ -114,8 +114,11 @@ export class AttackListening implements AttackStream {
   }
 
   async #advance(samples: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
-    for (let first = 0; first < samples.length; first += piece) {
+    const { length } = samples;
+    checkSampleArray(samples);
+    for (let first = 0; first < length; first += piece) {
       await pause();
+      checkSampleArray(samples);
       const part = samples.slice(first, first + piece);
       const moved = [part.buffer, ...(this.#state ? [this.#state.buffer] : [])] as ArrayBuffer[];
       const advanced = await this.threads.call("advance", [this.#state, this.#format, part], moved, signal);

@@ -16,6 +16,8 @@ export async function inCall<T>(
 ): Promise<T> {
   const { signal, timeoutMs } = options;
   if (timeoutMs !== undefined && !(timeoutMs > 0)) throw badArgument(`timeoutMs must be above 0, got ${timeoutMs}`);
+  if (signal !== undefined && typeof signal?.addEventListener !== "function")
+    throw badArgument(`signal must be an AbortSignal, got ${signal === null ? "null" : typeof signal}`);
   signal?.throwIfAborted();
   const release = threads.admit();
   const interruptible = signal !== undefined || timeoutMs !== undefined;

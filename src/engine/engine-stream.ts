@@ -1,5 +1,6 @@
 /** One recording while it is processed: its state travels to whichever thread is free, its windows are embedded on all threads. */
 import { badArgument, EngineError } from "./engine-error.js";
+import { isMoved, movedSamples } from "./moved.js";
 import type { Measures, ModelInfo, StreamOptions, VoiceAnalysis, VoiceStream } from "./port.js";
 import { mostSeparatedSeconds, SeparatedVoices } from "./separated-voices.js";
 import { pieceFrames, type StreamFormat, type StreamState, type StreamStep } from "./stream-kernel.js";
@@ -19,6 +20,7 @@ export function checkRate(rateHz: number): void {
 export function checkSampleArray(samples: Float32Array): void {
   if (!(samples instanceof Float32Array))
     throw new EngineError("BAD_SAMPLES", "samples must be a Float32Array with values from -1 to 1");
+  if (isMoved(samples.buffer)) throw movedSamples();
 }
 
 /** The kernels would wait for a checkpoint that is not a number, and pass over one that is behind the one before it. */
@@ -97,8 +99,11 @@ export class EngineStream implements VoiceStream {
 
   /** The samples, in a buffer that can be moved to another thread. */
   async advance(samples: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
-    for (let first = 0; first < samples.length && !this.#ended; first += piece) {
+    const { length } = samples;
+    checkSampleArray(samples);
+    for (let first = 0; first < length && !this.#ended; first += piece) {
       await pause();
+      checkSampleArray(samples);
       // Memory that the caller shares with other threads cannot be moved.
       const isMovable = samples.buffer instanceof ArrayBuffer && samples.byteLength === samples.buffer.byteLength;
       const whole = isMovable && samples.length <= piece;

@@ -44,6 +44,14 @@ function windowSecondsOf(model: ModelFile): number {
   throw badModel(`windowSeconds of the model must be 0.5 to 9, got ${String(windowSeconds)}`);
 }
 
+function checkSource(from: unknown, what: string): void {
+  if (from === undefined || from === null || typeof from === "string") return;
+  if (from instanceof URL || from instanceof Uint8Array) return;
+  throw badArgument(`${what} must be a path, a URL or the bytes of a file (Uint8Array), got ${nameOf(from)}`);
+}
+
+const nameOf = (value: unknown): string => (typeof value === "object" ? value!.constructor.name : typeof value);
+
 /** An error about the contents of a file names the file. */
 async function naming<T>(file: unknown, work: Promise<T>): Promise<T> {
   try {
@@ -73,6 +81,8 @@ export interface OpenedEngine extends Engine {
 /** Opens an engine: kernels compiled, model checked, workers loaded. Close it when done. */
 export async function openEngine(options: EngineOptions = {}): Promise<OpenedEngine> {
   const workers = count(options.workers, Math.min(8, parallelism()), 0, mostWorkers, "workers");
+  checkSource(options.model, "model");
+  checkSource(options.calibration, "calibration");
   const [module, model] = await Promise.all([
     compileKernels(),
     options.model instanceof Uint8Array

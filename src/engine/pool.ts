@@ -5,6 +5,7 @@
  */
 import * as Comlink from "comlink";
 import { EngineError } from "./engine-error.js";
+import { isMoved, movedSamples } from "./moved.js";
 import { onAbort } from "./on-abort.js";
 import { type Outcome, unwrapped } from "./outcome.js";
 import { startThread, type Thread } from "./platform.js";
@@ -159,6 +160,11 @@ export class Pool implements Threads {
   }
 
   async #work(slot: Slot, task: Task): Promise<void> {
+    // Another call with the same samples was first. The worker would not get the message, and nobody an answer.
+    if (task.transfer.some((one) => one instanceof ArrayBuffer && isMoved(one))) {
+      task.reject(movedSamples());
+      return this.#next();
+    }
     slot.phase = "busy";
     this.#hold(slot, true);
     const answer = this.#asked(slot, () =>

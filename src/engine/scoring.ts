@@ -35,6 +35,15 @@ export function checkEmbedding(embedding: Float32Array, dimensions: number): voi
     throw new EngineError("BAD_EMBEDDING", `an embedding must have unit length, got ${Math.sqrt(square)}`);
 }
 
+/** The kernels take what is not a number as not measured, and a template would carry it on. */
+function checkMeasures({ netSpeechSeconds, snrDb, bandwidthHz }: Omit<Voice, "embedding">): void {
+  if (!(netSpeechSeconds > 0 && Number.isFinite(netSpeechSeconds)))
+    throw badArgument(`netSpeechSeconds of each segment must be above 0, got ${netSpeechSeconds}`);
+  for (const [name, value] of Object.entries({ snrDb, bandwidthHz }))
+    if (value !== null && !Number.isFinite(value))
+      throw badArgument(`${name} must be a number, or null if it was not measured, got ${value}`);
+}
+
 function measured(value: number | null): number {
   return value === null ? Number.NaN : value;
 }
@@ -114,11 +123,7 @@ export class Scoring {
         `a template can be trained from at most ${run.scoringMostRows()} segments, got ${n}`,
       );
     }
-    for (const { netSpeechSeconds } of segments) {
-      if (!(netSpeechSeconds > 0 && Number.isFinite(netSpeechSeconds))) {
-        throw badArgument(`netSpeechSeconds of each segment must be above 0, got ${netSpeechSeconds}`);
-      }
-    }
+    segments.forEach(checkMeasures);
     try {
       const weights = segments.map((segment) => segment.netSpeechSeconds);
       this.#writeRows(segments, weights);
@@ -152,9 +157,11 @@ export class Scoring {
     const spread = center + impostors.center.length;
     try {
       checkEmbedding(probe.embedding, dimensions);
+      checkMeasures(probe);
       this.#kernels.writeFloats(run.scoringProbe(), probe.embedding);
       return templates.map((template): Score => {
         this.#assertOfThisNetwork(template);
+        checkMeasures(template);
         this.#writeRows([template], [template.netSpeechSeconds]);
         const cosine = run.cosine(run.scoringRows(), run.scoringProbe(), dimensions);
         const raw = cosine > 1 ? 1 : Math.max(cosine, -1);

@@ -72,12 +72,13 @@ export class VoiceEngine implements Engine {
   }
 
   async train(segments: readonly Voice[], options: CallOptions = {}): Promise<TrainedVoice> {
-    checkList(segments, "segments");
+    checkVoices(segments, "segments");
     return inCall(this.threads, options, (signal) => this.threads.call("train", [segments], [], signal));
   }
 
   async score(templates: readonly Template[], probe: Voice, options: CallOptions = {}): Promise<Score[]> {
-    checkList(templates, "templates");
+    checkVoices(templates, "templates");
+    checkVoices([probe], "the voice to compare");
     return inCall(this.threads, options, async (signal) => {
       if (templates.length <= fewTemplates) return this.#scoring.scores(templates, probe);
       // The parts of an adapted print are not compared, so they need not cross threads.
@@ -165,6 +166,11 @@ function checkInput(samples: Float32Array, rateHz: number): void {
   checkRate(rateHz);
 }
 
-function checkList(list: unknown, what: string): void {
-  if (!Array.isArray(list)) throw badArgument(`${what} must be a list, got ${list === null ? "null" : typeof list}`);
+function checkVoices(list: unknown, what: string): void {
+  if (!Array.isArray(list)) throw badArgument(`${what} must be a list, got ${nameOf(list)}`);
+  for (const voice of list)
+    if (typeof voice !== "object" || voice === null)
+      throw badArgument(`${what} must have an embedding and its measures, got ${nameOf(voice)}`);
 }
+
+const nameOf = (value: unknown): string => (value === null ? "null" : typeof value);

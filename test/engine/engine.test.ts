@@ -179,6 +179,10 @@ describe("bad input: a named error or a measured verdict", () => {
     }
     await expect(engine.train(undefined as never)).rejects.toThrow("segments must be a list, got undefined");
     await expect(engine.score({} as never, {} as never)).rejects.toThrow("templates must be a list, got object");
+    for (const signal of [{}, null])
+      await expect(engine.analyze(speech.slice(), rateHz, { signal } as never)).rejects.toThrow(
+        "signal must be an AbortSignal",
+      );
     for (const seconds of [[Number.NaN], [3, 2], [-1]])
       await expect(engine.stream(rateHz, { checkpoints: { seconds, look: async () => false } })).rejects.toMatchObject({
         code: "BAD_ARGUMENT",
@@ -187,6 +191,27 @@ describe("bad input: a named error or a measured verdict", () => {
       code: "BAD_ARGUMENT",
     });
     await expect(engine.analyze(speech, rateHz, { timeoutMs: 0 })).rejects.toMatchObject({ code: "BAD_ARGUMENT" });
+  });
+
+  test("voices that are none", async () => {
+    const { embedding, measures } = await engine.analyze(speech.slice(), rateHz);
+    const voice = { ...measures, embedding: embedding! };
+    const { template } = await engine.train([voice]);
+    const missing = "must have an embedding and its measures, got null";
+    await expect(engine.train([null as never])).rejects.toThrow(missing);
+    await expect(engine.score([null as never], voice)).rejects.toThrow(missing);
+    await expect(engine.score([template!], null as never)).rejects.toThrow(missing);
+    for (const wrong of [
+      { netSpeechSeconds: Number.NaN },
+      { snrDb: Number.NaN },
+      { bandwidthHz: undefined as never },
+    ]) {
+      const refusal = new RegExp(`^${Object.keys(wrong)[0]} .*must be`);
+      await expect(engine.train([{ ...voice, ...wrong }])).rejects.toThrow(refusal);
+      await expect(engine.score([template!], { ...voice, ...wrong })).rejects.toThrow(refusal);
+      await expect(engine.score([{ ...template!, ...wrong }], voice)).rejects.toThrow(refusal);
+    }
+    expect(() => engine.gallery().set(5 as never, embedding!)).toThrow("the id of a voice must be a text, got number");
   });
 
   test("a stream that failed stays failed: no recording with a gap is analyzed", async () => {
@@ -238,6 +263,12 @@ describe("models", () => {
     await expect(openEngine({ workers: 0, model: altered })).rejects.toMatchObject({ code: "ALTERED" });
     await expect(openEngine({ workers: 0, model: new Uint8Array(100) })).rejects.toMatchObject({ code: "NOT_A_MODEL" });
     await expect(openEngine({ workers: 0, model: "no/such/file" })).rejects.toThrow("ENOENT");
+    await expect(openEngine({ workers: 0, model: model.buffer as never })).rejects.toThrow(
+      "model must be a path, a URL or the bytes of a file (Uint8Array), got ArrayBuffer",
+    );
+    await expect(openEngine({ workers: 0, model, calibration: 5 as never })).rejects.toThrow(
+      "calibration must be a path, a URL or the bytes of a file (Uint8Array), got number",
+    );
     const unusable = randomModel({ calibration: { terms: [["mood", "one", 1]] } });
     await expect(openEngine({ workers: 0, model: unusable })).rejects.toMatchObject({ code: "BAD_MODEL" });
     await expect(openEngine({ workers: 0, model: randomModel({ dimensions: 192 }) })).rejects.toMatchObject({

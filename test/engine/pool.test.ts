@@ -88,6 +88,28 @@ describe("workers give the same results as the calling thread", () => {
     expect(part.length).toBe(49_900);
   });
 
+  test("samples that an earlier call has moved are refused", async () => {
+    const engine = await open({ workers: 1 });
+    const samples = speech.slice();
+    const [first, ...others] = await Promise.allSettled([
+      engine.analyze(samples, rateHz),
+      engine.analyze(samples, rateHz),
+      engine.analyze(samples, rateHz, { timeoutMs: 60_000 }),
+    ]);
+    expect(first).toEqual({ status: "fulfilled", value: alone });
+    for (const other of others)
+      expect(other).toMatchObject({
+        reason: { code: "BAD_SAMPLES", message: expect.stringContaining("were moved to another thread") },
+      });
+    await expect(engine.analyze(samples, rateHz)).rejects.toMatchObject({ code: "BAD_SAMPLES" });
+    const stream = await engine.stream(rateHz);
+    const again = speech.slice();
+    await stream.push(again);
+    await expect(stream.push(again)).rejects.toMatchObject({ code: "BAD_SAMPLES" });
+    expect(await engine.analyze(speech.slice(), rateHz)).toEqual(alone);
+    expect(await engine.analyze(new Float32Array(0), rateHz)).toMatchObject({ embedding: null });
+  });
+
   test("much work at once adds one listener to the caller's signal, and leaves none", async () => {
     const engine = await open({ workers: 2 });
     const { signal } = new AbortController();
