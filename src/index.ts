@@ -113,11 +113,22 @@ function checkOptions(options: object, known: object, place = ""): void {
   throw new ConfigurationError(`unknown option ${place && `${place}.`}${unknown}${hint}`);
 }
 
+/** Also for a promise that was not awaited: it would fail at the first call, with an error that does not say why. */
+function checkParts({ engine, store }: CreateProcessorOptions): void {
+  if (engine && typeof engine.stream !== "function")
+    throw new ConfigurationError(`engine must be an opened engine: await openEngine(), got ${kindOf(engine)}`);
+  if (store && typeof store.profiles !== "object")
+    throw new ConfigurationError(`store must be an opened store: await openIndexedDbStore(), got ${kindOf(store)}`);
+}
+
+const kindOf = (value: unknown): string => (value instanceof Promise ? "a promise" : typeof value);
+
 /** Closes the engine and store that it opened itself: with the processor, or at once if creating the processor fails. */
 async function openProcessor(
   options: CreateProcessorOptions,
   ofEngine: EngineOptions | undefined,
 ): Promise<VoiceprintsProcessor> {
+  checkParts(options);
   const engine = options.engine ?? (await openEngine(ofEngine));
   const store = options.store ?? createMemoryStore();
   const closeOwn = async () => {
@@ -164,6 +175,10 @@ export interface OpenOptions extends CreateProcessorOptions {
 export async function openVoiceprints(options: OpenOptions = {}): Promise<Voiceprints> {
   checkOptions(options, openOptions);
   const { engineOptions: ofEngine, scope = "default", configset = defaultConfigurationSetId, ...rest } = options;
+  if (typeof scope !== "string" || scope === "")
+    throw new ConfigurationError(
+      `scope must be a text that is not empty, got ${scope === "" ? "an empty one" : typeof scope}`,
+    );
   if (ofEngine !== undefined) checkOptions(ofEngine, engineOptions, "engineOptions");
   if (!configurationSets(options.configurationSets).has(configset))
     throw new ConfigurationError(`unknown configuration set "${configset}"`);

@@ -38,6 +38,7 @@ import { StatusCode } from "./contract/gen/vendor/rpc/status_pb.js";
 import { fieldViolation } from "./contract/mandatory.js";
 import type { OperationOptions, Operations } from "./contract/operations.js";
 import { StatusError } from "./contract/status-error.js";
+import { isMoved } from "./engine/moved.js";
 import type { ExportedProfile } from "./processor/export-profile.js";
 import type { LiveRequest } from "./processor/live/live-check.js";
 import type { LiveResult } from "./processor/live/live-task.js";
@@ -246,7 +247,7 @@ export class Voiceprints {
 
   /** Is it this person? */
   verify(person: string, audio: Audio, choices: CallChoices = {}): Promise<Answer<VerifyResultJson>> {
-    return this.#inSession(async (context) => {
+    return this.#inSession(choices, async (context) => {
       const profileId = await this.#existingProfile("person", person, choices.tag);
       const { result } = await this.operations.verify(
         {
@@ -263,7 +264,7 @@ export class Voiceprints {
 
   /** Which of these persons is it, if any? Without names: of all enrolled persons. */
   identify(audio: Audio, persons?: readonly string[], choices: CallChoices = {}): Promise<Identification> {
-    return this.#inSession(async (context) => {
+    return this.#inSession(choices, async (context) => {
       let media: Media | null = null;
       const { profiles, result } = await unlessErased(persons === undefined, async () => {
         const profiles = await this.#profiles("person", persons, choices.tag);
@@ -303,7 +304,7 @@ export class Voiceprints {
 
   /** Runs several checks at once. With none selected, it only measures the quality of the audio. */
   analyze(audio: Audio, choices: AnalysisChoices = {}): Promise<Analysis> {
-    return this.#inSession(async (context) => {
+    return this.#inSession(choices, async (context) => {
       let media: Media | null = null;
       return unlessErased(choices.fraudsters === true, async () => {
         const targets = await this.#targets(choices);
@@ -322,7 +323,7 @@ export class Voiceprints {
     if (typeof target !== "object" || target === null)
       throw unfit("target", "missing", `listen needs who to compare with, such as { persons: ["ada"] }, got ${target}`);
     const targets = await this.#targets({ ...choices, ...target });
-    return this.#inLiveSession(async (context, stop) => {
+    return this.#inLiveSession(choices, async (context, stop) => {
       const ignoreCheckpoints = choices.ignoreCheckpoints ?? false;
       const check = await this.#liveAccess().listen(
         { context, rateHz, ignoreCheckpoints, ...targets.request, ...attacks(target) },
@@ -337,7 +338,7 @@ export class Voiceprints {
     const live = this.#liveAccess();
     // Before a profile is created.
     assertRate(rateHz, live.rates);
-    return this.#inLiveSession(async (context, stop) => {
+    return this.#inLiveSession(choices, async (context, stop) => {
       const owner = { kind: "person", name: person, tag: choices.tag ?? "" } as const;
       const { scope } = this.settings;
       const gkVoiceprintProfileId = {
@@ -434,7 +435,7 @@ export class Voiceprints {
     if (!Array.isArray(recordings) || recordings.length === 0)
       throw unfit("recordings", "empty", "recordings must be a list of at least one recording");
     assertName(name);
-    return this.#inSession(async (context) => {
+    return this.#inSession(choices, async (context) => {
       // All recordings are read before anything is stored, so that a rejected call leaves no new profile and no partial enrollment.
       const media: Media[] = [];
       for (const [i, recording] of recordings.entries())
@@ -514,12 +515,17 @@ export class Voiceprints {
   }
 
   /** Every call has its own session, so that its audio is deleted after the answer. */
-  #inSession<T>(work: (context: SessionContext) => Promise<T>): Promise<T> {
+  async #inSession<T>(choices: CallChoices, work: (context: SessionContext) => Promise<T>): Promise<T> {
+    assertChoices(choices);
     return inSession(this.operations, this.settings, work);
   }
 
   /** The session goes on with what `open` opened, which stops it; it is stopped here if that fails. */
-  async #inLiveSession<T>(open: (context: SessionContext, stop: () => Promise<void>) => Promise<T>): Promise<T> {
+  async #inLiveSession<T>(
+    choices: CallChoices,
+    open: (context: SessionContext, stop: () => Promise<void>) => Promise<T>,
+  ): Promise<T> {
+    assertChoices(choices);
     const context = await startSession(this.operations, this.settings);
     const stop = () => stopSession(this.operations, context);
     return orCleanUp(open(context, stop), stop);
@@ -540,13 +546,16 @@ export class Voiceprints {
 
   async #targets({ persons, fraudsters, tag }: Target & CallChoices) {
     const watched =
-      fraudsters && (await this.#profiles("fraudster", fraudsters === true ? undefined : fraudsters, tag));
+      fraudsters === undefined
+        ? undefined
+        : await this.#profiles("fraudster", fraudsters === true ? undefined : fraudsters, tag);
     if (watched?.length === 0)
       throw new StatusError({
         statusCode: StatusCode.NOT_FOUND,
         message: "no fraudster is enrolled; enroll one before watching",
       });
-    const found = [...(persons ? await this.#profiles("person", persons, tag) : []), ...(watched ?? [])];
+    const claimed = persons === undefined ? [] : await this.#profiles("person", persons, tag);
+    const found = [...claimed, ...(watched ?? [])];
     const names = new Map(found.map(({ id, name }) => [id, name]));
     const uniqueIds = found.map(({ id }) => ({ value: id }));
     return { names, request: uniqueIds.length > 0 ? { gkVoiceprintProfileIds: { uniqueIds } } : {} };
@@ -695,6 +704,7 @@ function missingOf({
 export type AudioChunk = Float32Array | Int16Array | { readonly bytes: Uint8Array; readonly encoding: RawEncoding };
 
 function samplesOfChunk(chunk: AudioChunk, rateHz: number): Float32Array {
+  assertHere(chunk);
   // Beyond full scale, samples are clipped or refused as in every other recording.
   if (chunk instanceof Float32Array) return chunk.every((value) => value >= -1 && value <= 1) ? chunk : bounded(chunk);
   if (chunk instanceof Int16Array) return Float32Array.from(chunk, (sample) => sample / 32768);
@@ -864,6 +874,34 @@ const given = (choices: unknown): string =>
 const sealingNeeds = (choices: unknown): string =>
   `a sealed export needs { passphrase: "…" }, got ${given(choices)}; without a second argument the export is not sealed`;
 
+/** For callers without a type checker: these would be noticed late, or not at all. */
+function assertChoices(choices: CallChoices): void {
+  if (typeof choices !== "object" || choices === null)
+    throw unfit("choices", "malformed", `the choices of a call must be an object, got ${choices}`);
+  const { signal, timeoutMs, onProgress } = choices;
+  if (signal !== undefined && typeof signal?.addEventListener !== "function")
+    throw unfit(
+      "signal",
+      "malformed",
+      `signal must be an AbortSignal, got ${signal === null ? "null" : typeof signal}`,
+    );
+  if (timeoutMs !== undefined && typeof timeoutMs !== "number")
+    throw unfit("timeoutMs", "malformed", `timeoutMs must be a number of milliseconds, got ${typeof timeoutMs}`);
+  if (onProgress !== undefined && typeof onProgress !== "function")
+    throw unfit("onProgress", "malformed", `onProgress must be a function, got ${typeof onProgress}`);
+}
+
+/** A listener and the engine move samples to another thread. Nothing of them is left in the caller's array. */
+function assertHere(audio: unknown): void {
+  const buffer = ArrayBuffer.isView(audio) ? audio.buffer : audio;
+  if (!(buffer instanceof ArrayBuffer && isMoved(buffer))) return;
+  throw unfit(
+    "audio",
+    "not_audio",
+    "the memory of this audio was moved to another thread by an earlier call; pass that call a copy",
+  );
+}
+
 function assertName(name: string): void {
   if (typeof name !== "string" || name === "") throw unfit("name", "malformed", "name must be a non-empty string");
 }
@@ -928,6 +966,7 @@ function analysisOf(result: AnalyzeAudioResult, names: ReadonlyMap<string, strin
 async function recordingOf(audio: Audio, place?: string): Promise<Recording> {
   const refused = (field: string, message: string) =>
     unfit(field, "not_audio", place === undefined ? message : `${place}: ${message}`);
+  assertHere(audio);
   if (audio instanceof Uint8Array) return { chunk: audio };
   if (audio instanceof ArrayBuffer) return { chunk: new Uint8Array(audio) };
   if (audio instanceof Blob) {
@@ -937,10 +976,12 @@ async function recordingOf(audio: Audio, place?: string): Promise<Recording> {
   if (typeof audio === "object" && audio !== null) {
     if ("samples" in audio && audio.samples instanceof Float32Array) {
       assertRate(audio.rateHz, [lowestRateHz, highestRateHz]);
+      assertHere(audio.samples);
       return { chunk: floatWav([audio.samples], audio.rateHz) };
     }
     if ("bytes" in audio && audio.bytes instanceof Uint8Array) {
       const { bytes, encoding, rateHz, channels = 1, name } = audio;
+      assertHere(bytes);
       return { chunk: bytes, encoding, rate: rateHz, channels, ...(name !== undefined && { name }) };
     }
   }

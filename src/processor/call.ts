@@ -66,10 +66,10 @@ export async function attempt<T>(
 
 /** The engine would refuse it too, but then as a fault of the engine. */
 function assertTimeout({ timeoutMs }: OperationOptions): void {
-  if (!Number.isNaN(timeoutMs)) return;
+  if (timeoutMs === undefined || (typeof timeoutMs === "number" && !Number.isNaN(timeoutMs))) return;
   throw new StatusError({
     statusCode: StatusCode.INVALID_REQUEST,
-    message: "timeoutMs must be a number of milliseconds, got NaN",
+    message: `timeoutMs must be a number of milliseconds, got ${timeoutMs}`,
   });
 }
 

@@ -1,6 +1,7 @@
 /** The ports and policies that operations work with, passed in by the code that composes them. */
 import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { RawFormat, Recording, ToWav } from "../audio/port.js";
+import { nearest } from "../contract/nearest.js";
 import type { Methods, OperationOptions } from "../contract/operations.js";
 import type { CallOptions } from "../engine/port.js";
 import type { GroupKind, Store } from "../store/port.js";
@@ -67,6 +68,11 @@ export const defaultLimits: Limits = {
  * expiry could delete the audio of sessions that are still running.
  */
 export function withDefaults<T extends object>(name: string, defaults: T, given: Partial<T> = {}): T {
+  if (typeof given !== "object" || given === null)
+    throw new ConfigurationError(`${name} must be an object, got ${given === null ? "null" : typeof given}`);
+  const unknown = Object.keys(given).find((key) => !Object.hasOwn(defaults, key));
+  if (unknown !== undefined)
+    throw new ConfigurationError(`unknown option ${name}.${unknown}${nearest(unknown, Object.keys(defaults))}`);
   const all = { ...defaults };
   for (const key of Object.keys(defaults) as (keyof T & string)[]) {
     const amount: unknown = given[key] ?? defaults[key];

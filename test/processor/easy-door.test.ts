@@ -137,6 +137,31 @@ describe("the ten-line program", () => {
     expect(await refusal(voice.import("{}", undefined as never))).toMatchObject({ fields: ["passphrase missing"] });
   });
 
+  test("choices of the wrong kind are rejected, and audio that was moved away", async () => {
+    const audio = recorded(bob, 4);
+    for (const [choices, message] of [
+      [null, "the choices of a call must be an object, got null"],
+      [{ signal: {} }, "signal must be an AbortSignal, got object"],
+      [{ timeoutMs: "100" }, "timeoutMs must be a number of milliseconds, got string"],
+      [{ onProgress: 5 }, "onProgress must be a function, got number"],
+    ] as const) {
+      await expect(voice.verify("bob", audio, choices as never)).rejects.toThrow(message);
+      await expect(voice.enroll("nobody", [audio], choices as never)).rejects.toThrow(message);
+      await expect(voice.listen({}, rateHz, choices as never)).rejects.toThrow(message);
+    }
+    await expect(voice.analyze(audio, { fraudsters: false as never })).rejects.toThrow(
+      "the names of fraudsters must be a list, got boolean",
+    );
+    const samples = said(bob, 4);
+    structuredClone(samples.buffer, { transfer: [samples.buffer as ArrayBuffer] });
+    const moved = "the memory of this audio was moved to another thread by an earlier call";
+    for (const gone of [{ samples, rateHz }, samples.buffer])
+      await expect(voice.verify("bob", gone as never)).rejects.toThrow(moved);
+    const listener = await voice.listen({}, rateHz);
+    await expect(listener.push(samples)).rejects.toThrow(moved);
+    await listener.close();
+  });
+
   test("a timeout that is not a number is rejected", async () => {
     await expect(voice.verify("bob", recorded(bob, 6), { timeoutMs: Number.NaN })).rejects.toThrow(
       "timeoutMs must be a number of milliseconds, got NaN",

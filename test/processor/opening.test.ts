@@ -39,6 +39,14 @@ test.each([
   [{ model: "mine.vvm" }, "unknown option model (did you mean engineOptions.model?)"],
   [{ engineOptions: { modle: "mine.vvm" } }, "unknown option engineOptions.modle (did you mean model?)"],
   [{ engineOptions: null }, "engineOptions must be an object, got null"],
+  [{ engine: Promise.resolve() }, "engine must be an opened engine: await openEngine(), got a promise"],
+  [{ store: Promise.resolve() }, "store must be an opened store: await openIndexedDbStore(), got a promise"],
+  [{ store: {} }, "store must be an opened store: await openIndexedDbStore(), got object"],
+  [{ scope: 5 }, "scope must be a text that is not empty, got number"],
+  [{ scope: "" }, "scope must be a text that is not empty, got an empty one"],
+  [{ retention: 5 }, "retention must be an object, got number"],
+  [{ retention: { audioSecond: 60 } }, "unknown option retention.audioSecond (did you mean audioSeconds?)"],
+  [{ limits: { mediaByte: 60 } }, "unknown option limits.mediaByte (did you mean mediaBytes?)"],
 ])("a caller without a type checker is told what is wrong with %j", async (options, message) => {
   await expect(openVoiceprints(options as never)).rejects.toThrow(message);
   expect(open.engines).toBe(0);
