@@ -46,6 +46,8 @@ export interface CallParts {
 }
 
 const WAITING_MESSAGES = 256;
+/** How long to wait for a peer that closes the connection itself. */
+const PEER_CLOSES_MS = 5000;
 
 type Party = MessageInitShape<typeof ListenPartySchema>;
 type ProfileId = { value: string };
@@ -57,6 +59,7 @@ export class Call {
   #isClosed = false;
   #format: CallFormat | null = null;
   #running: Promise<void> = Promise.resolve();
+  #closing: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly parts: CallParts,
@@ -80,6 +83,8 @@ export class Call {
       for (const reply of replies) this.socket.send(reply);
       for (const event of events) this.#take(event);
     } catch (error) {
+      // A peer that goes on after the end of its call must not fill the log.
+      if (this.#phase === "over") return;
       if (error instanceof DialectError) {
         this.parts.log.info("a call was refused", { line: this.parts.line.name, reason: error.message });
         this.#refuse(new StatusError({ statusCode: StatusCode.BAD_REQUEST, message: error.message }));
@@ -90,6 +95,7 @@ export class Call {
   /** The connection has closed, or never sent anything. Results so far still go to the session and the webhook. */
   hangUp(): void {
     this.#isClosed = true;
+    clearTimeout(this.#closing);
     if (this.#phase === "waiting") this.#phase = "over";
     for (const event of this.session.hungUp()) this.#take(event);
     this.#requests.end();
@@ -141,6 +147,7 @@ export class Call {
       await exchange.stopEngagement({ context });
     }
     this.#phase = "over";
+    for (const frame of this.session.finished()) this.socket.send(frame);
     if (line.onResult === "leave") this.#leave();
   }
 
@@ -160,7 +167,9 @@ export class Call {
 
   #close(isBusy: boolean): void {
     this.#isClosed = true;
-    this.socket.close(isBusy);
+    const close = () => this.socket.close(isBusy);
+    if (this.session.isClosedByPeer) this.#closing = setTimeout(close, PEER_CLOSES_MS);
+    else close();
   }
 
   async #openSession(fields: CallFields): Promise<SessionContext> {
@@ -271,6 +280,8 @@ export class Call {
   #fail(error: unknown): void {
     const { log, line } = this.parts;
     if (error instanceof StatusError) {
+      // A frame was refused, which is in the log already.
+      if (this.#phase === "over") return;
       const reason = `${StatusCode[error.code]}: ${error.message}`;
       log.warn("a call ended with an error", { line: line.name, reason });
       this.#refuse(error);

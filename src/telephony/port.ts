@@ -44,6 +44,10 @@ export abstract class DialectSession {
   report(_response: ListenResponse): readonly Frame[] {
     return [];
   }
+  /** Everything has been reported. */
+  finished(): readonly Frame[] {
+    return [];
+  }
   /** Why the box does not listen, for example BUSY. The connection closes afterwards. */
   refuse(_error: StatusError): readonly Frame[] {
     return this.leave();
@@ -52,6 +56,8 @@ export abstract class DialectSession {
   leave(): readonly Frame[] {
     return [];
   }
+  /** Whether the other side closes the connection after `refuse` and `leave`. */
+  readonly isClosedByPeer: boolean = false;
 }
 
 /** The other side does not follow the dialect. */

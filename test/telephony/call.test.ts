@@ -1,6 +1,7 @@
 /** What a single call must not do to the box. */
 import { expect, it } from "vitest";
 import { type ListenRequest, StatusCode, StatusError } from "../../src/contract/index.js";
+import { AsteriskWebSocketSession } from "../../src/telephony/asterisk-websocket/asterisk-websocket.js";
 import { AudioForkSession } from "../../src/telephony/audio-fork/audio-fork.js";
 import { Call, type CallParts } from "../../src/telephony/call.js";
 import { DialectSession, events, type Received } from "../../src/telephony/port.js";
@@ -127,3 +128,27 @@ function rtpPacket(sequence: number): Uint8Array {
   packet.writeUInt32BE(1, 8);
   return packet;
 }
+
+it("a call that is refused is logged once, whatever its peer still sends", async () => {
+  const logged: (string | undefined)[] = [];
+  const note = (_: string, fields?: { reason?: string }) => logged.push(fields?.reason);
+  const exchange = {
+    startEngagement: async () => ({ gkEngagementId: { value: "engagement" } }),
+    startSession: async () => ({ gkSessionId: { value: "session" } }),
+    stopEngagement: async () => {},
+    async *listen(requests: AsyncIterable<ListenRequest>, ended: AbortController) {
+      for await (const _ of requests);
+      ended.signal.throwIfAborted();
+      yield* [];
+    },
+  };
+  const line = { name: "line", scope: "bank", engagement: "", session: "", claimedPerson: "", agent: "", playback: {} };
+  const parts = { line, exchange, log: { info: note, warn: note, error: note } } as unknown as CallParts;
+  const socket = { send() {}, close() {}, flow: null };
+  const [unstarted, started] = [0, 1].map(() => new Call(parts, new AsteriskWebSocketSession({}), socket, () => {}));
+  for (let n = 0; n < 3; n++) unstarted!.receive(new Uint8Array(320));
+  expect(logged.splice(0)).toEqual(["media came before MEDIA_START"]);
+  for (let n = 0; n < 3; n++) started!.receive("MEDIA_START connection_id:a format:ulaw");
+  await started!.leaveWhenOver();
+  expect(logged).toEqual(["MEDIA_START was sent twice"]);
+});

@@ -3,13 +3,14 @@ import { encodeFrame, FrameType } from "asterisk-audiosocket";
 import { packets } from "rtp.js";
 import twilio from "twilio";
 import { describe, expect, it } from "vitest";
+import { StatusCode, StatusError } from "../../src/contract/index.js";
 import { AsteriskWebSocketSession } from "../../src/telephony/asterisk-websocket/asterisk-websocket.js";
 import { AudioForkSession } from "../../src/telephony/audio-fork/audio-fork.js";
 import { AudioHookSession } from "../../src/telephony/audiohook/audiohook.js";
 import { signatureFault } from "../../src/telephony/audiohook/signature.js";
 import { AudioSocketSession } from "../../src/telephony/audiosocket/audiosocket.js";
 import { filled } from "../../src/telephony/line.js";
-import { type CallEvent, DialectError, type DialectSession } from "../../src/telephony/port.js";
+import { type CallEvent, DialectError, type DialectSession, type Frame } from "../../src/telephony/port.js";
 import { RtpSession } from "../../src/telephony/rtp/rtp.js";
 import { isSignedByTwilio, TwilioSession } from "../../src/telephony/twilio/twilio.js";
 
@@ -123,6 +124,7 @@ describe("Twilio", () => {
     expect(
       kinds(session, JSON.stringify(dtmf), JSON.stringify({ event: "stop", stop: { callSid: "CAXXXX" } })),
     ).toEqual(["key", "end"]);
+    expect(kinds(new TwilioSession(), '{"event":"mark"}', '{"event":"of a later version"}')).toEqual([]);
   });
 
   it("custom parameters cannot replace Twilio's own fields", () => {
@@ -279,9 +281,41 @@ describe("AudioHook", () => {
     expect(session.receive(message("resumed", 6)).events).toEqual([]);
     expect(session.receive(message("ping", 7)).events).toEqual([]);
     const closing = session.receive(message("close", 8, { reason: "end" }));
-    expect(closing.events).toEqual([{ kind: "end" }]);
-    expect(JSON.parse(closing.replies[0] as string)).toMatchObject({ type: "closed", seq: 5, clientseq: 8 });
+    expect(closing).toEqual({ events: [{ kind: "end" }], replies: [] });
+    expect(JSON.parse(session.finished()[0] as string)).toMatchObject({ type: "closed", seq: 5, clientseq: 8 });
     expect(() => session.receive(message("ping", 19))).toThrow(/expected message 9, got 19/);
+  });
+
+  const types = (frames: readonly Frame[]) => frames.map((frame) => JSON.parse(frame as string).type);
+
+  it("closes after the results, once, and opens nothing that is closing", () => {
+    const session = new AudioHookSession();
+    session.receive(open(1));
+    expect(session.receive(message("close", 2)).replies).toEqual([]);
+    expect(session.accepted()).toEqual([]);
+    expect(types(session.finished())).toEqual(["closed"]);
+    expect(session.leave()).toEqual([]);
+  });
+
+  it("answers the close that follows its own disconnect, after a result and after a refusal", () => {
+    const [decided, refused, failing] = [new AudioHookSession(), new AudioHookSession(), new AudioHookSession()];
+    for (const session of [decided, refused, failing]) session.receive(open(1));
+    expect(types([...decided.finished(), ...decided.leave()])).toEqual(["disconnect"]);
+    expect(types(decided.receive(message("close", 2)).replies)).toEqual(["closed"]);
+    const busy = new StatusError({ statusCode: StatusCode.BUSY, message: "all live calls are in use" });
+    expect(types(refused.refuse(busy))).toEqual(["disconnect"]);
+    expect(types(refused.receive(message("close", 2)).replies)).toEqual(["closed"]);
+    failing.receive(message("close", 2));
+    expect(types(failing.refuse(busy))).toEqual(["closed"]);
+  });
+
+  it("refuses a call in which only the agent can be heard", () => {
+    const media = (...channels: string[]) => ({ type: "audio", format: "PCMU", channels, rate: 8000 });
+    expect(() => new AudioHookSession().receive(open(1, { media: [media("internal")] }))).toThrow(
+      /none of the offered media .* customer's channel \(external\)/,
+    );
+    const both = new AudioHookSession().receive(open(1, { media: [media("internal"), media("external")] }));
+    expect(both.events).toMatchObject([{ kind: "start", format: { channels: 1 } }]);
   });
 
   it("answers a configuration probe without starting a call", () => {

@@ -510,6 +510,25 @@ describe("WebSocket lines", () => {
     socket.close();
   });
 
+  it("AudioHook: a caller who hangs up gets the result before the session is closed, and Genesys closes the connection", async () => {
+    const id = "30b0e395-84d3-4570-ac13-9a62d8f514c0";
+    const socket = await socketTo("audiohook", audioHookHeaders(new URL(live.box.url).host, id));
+    const messages: string[] = [];
+    socket.on("message", (data) => messages.push(JSON.parse(String(data)).type));
+    let seq = 0;
+    const send = (type: string, parameters: object = {}) =>
+      socket.send(JSON.stringify({ version: "2", type, seq: ++seq, serverseq: 0, id, position: "PT0S", parameters }));
+    const media = [{ type: "audio", format: "PCMU", channels: ["external"], rate: 8000 }];
+    send("open", { conversationId: "290eaa2f-72fa-480a-83e0-8667ff89c0ec", participant: { ani: "+4930" }, media });
+    await once(socket, "message");
+    socket.send(spoken(0.5));
+    send("close", { reason: "end" });
+    while (!messages.includes("closed")) await wait(20);
+    expect(messages).toEqual(["opened", "event", "closed"]);
+    expect(socket.readyState).toBe(socket.OPEN);
+    socket.close();
+  });
+
   it("AudioHook: a pause that is longer than the idle time does not end the call", async () => {
     const id = "30b0e395-84d3-4570-ac13-9a62d8f514c0";
     const conversationId = "190eaa2f-72fa-480a-83e0-8667ff89c0ec";

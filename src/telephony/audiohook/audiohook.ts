@@ -31,6 +31,9 @@ interface Media {
 /** Genesys tests a configuration with a conversation of this id and sends no audio. */
 const PROBE_ID = "00000000-0000-0000-0000-000000000000";
 
+/** The channel of the customer. Genesys lists it first, or leaves it out if only the agent is to be heard. */
+const CUSTOMER = "external";
+
 /** Genesys may pause the audio for minutes and goes on with its pings. Without this, the call would end as if nobody were there. */
 const STILL_THERE: CallEvent = { kind: "audio", bytes: new Uint8Array() };
 
@@ -40,6 +43,11 @@ export class AudioHookSession extends DialectSession {
   #clientSeq = 0;
   #media: Media | null = null;
   #isPaused = false;
+  /** From the start of a call to its last result. */
+  #isChecking = false;
+  #isClosing = false;
+  /** Genesys answers `disconnect` with `close`, and takes a connection that ends without `closed` for a failure. */
+  override readonly isClosedByPeer = true;
 
   receive(frame: Frame): Received {
     if (typeof frame !== "string") {
@@ -60,7 +68,9 @@ export class AudioHookSession extends DialectSession {
       case "open":
         return this.#open(parameters);
       case "close":
-        return { events: [{ kind: "end" }], replies: [this.#message("closed", {})] };
+        this.#isClosing = true;
+        // Genesys closes the connection after `closed`, so the results are sent before.
+        return { events: [{ kind: "end" }], replies: this.#isChecking ? [] : [this.#message("closed", {})] };
       case "ping":
         return { events: this.#isPaused ? [STILL_THERE] : [], replies: [this.#message("pong", {})] };
       case "dtmf":
@@ -89,8 +99,12 @@ export class AudioHookSession extends DialectSession {
     const isProbe = fields.conversationId === PROBE_ID;
     if (isProbe)
       return { events: [], replies: [this.#message("opened", { media: media ? [media] : [], startPaused: false })] };
-    if (!media) throw new DialectError("none of the offered media is PCMU or L16 at 8000 Hz with 1 or 2 channels");
+    if (!media)
+      throw new DialectError(
+        "none of the offered media is PCMU or L16 at 8000 Hz with the customer's channel (external)",
+      );
     this.#media = media;
+    this.#isChecking = true;
     const format: CallFormat = {
       encoding: media.format === "PCMU" ? "mulaw" : "pcm16",
       rate: 8_000,
@@ -112,6 +126,7 @@ export class AudioHookSession extends DialectSession {
   }
 
   override accepted(): readonly Frame[] {
+    if (this.#isClosing) return [];
     return [this.#message("opened", { media: this.#media ? [this.#media] : [], startPaused: false })];
   }
 
@@ -120,12 +135,20 @@ export class AudioHookSession extends DialectSession {
     return message ? [this.#message("event", { entities: [{ type: "vivavoce", data: message }] })] : [];
   }
 
+  override finished(): readonly Frame[] {
+    this.#isChecking = false;
+    return this.#isClosing ? [this.#message("closed", {})] : [];
+  }
+
   override refuse(error: StatusError): readonly Frame[] {
+    if (this.#isClosing) return this.finished();
+    this.#isChecking = false;
     const isForbidden = error.code === StatusCode.NOT_AUTHORIZED || error.code === StatusCode.PERMISSION_DENIED;
     return [this.#message("disconnect", { reason: isForbidden ? "unauthorized" : "error", info: error.message })];
   }
 
   override leave(): readonly Frame[] {
+    if (this.#isClosing) return [];
     return [this.#message("disconnect", { reason: "completed" })];
   }
 
@@ -141,6 +164,7 @@ function isMedia(value: unknown): value is Media {
   return (
     (format === "PCMU" || format === "L16") &&
     Array.isArray(channels) &&
-    channels.every((name) => typeof name === "string")
+    channels.every((name) => typeof name === "string") &&
+    channels[0] === CUSTOMER
   );
 }
