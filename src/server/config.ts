@@ -390,15 +390,18 @@ function assign(settings: Json, dotted: string, value: unknown): void {
   at[last] = value;
 }
 
-const TEXT_SETTINGS = new Set(
-  SETTINGS.filter(([, { _zod }]) => _zod.def.type === "string" || _zod.def.type === "enum").map(([setting]) => setting),
-);
+const settingsOf = (...types: readonly string[]): ReadonlySet<string> =>
+  new Set(SETTINGS.filter(([, { _zod }]) => types.includes(_zod.def.type)).map(([setting]) => setting));
+const TEXT_SETTINGS = settingsOf("string", "enum");
+/** Lists and objects are not repeated in errors: telephone lines have passwords. */
+const JSON_SETTINGS = settingsOf("array", "record");
 
 function fromText(setting: string, text: string, source: string): unknown {
   if (TEXT_SETTINGS.has(setting)) return text;
   try {
     return JSON.parse(text);
   } catch {
-    throw new ConfigError(`${setting} (${source}): must be a number, true, false or JSON, got "${text}"`);
+    const given = JSON_SETTINGS.has(setting) ? `${text.length} characters that are not JSON` : `"${text}"`;
+    throw new ConfigError(`${setting} (${source}): must be a number, true, false or JSON, got ${given}`);
   }
 }

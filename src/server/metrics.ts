@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { ModelInfo } from "../engine/port.js";
 import type { FieldRate } from "../voiceprint/field-rates.js";
 import { AUDIO_OPERATIONS } from "./audio-operations.js";
+import type { LiveCalls } from "./limits/live-calls.js";
 import type { WorkQueue } from "./limits/work-queue.js";
 import { LoadHistory } from "./operator/load-history.js";
 
@@ -25,6 +26,7 @@ export class ServerMetrics {
 
   constructor(
     queue: WorkQueue,
+    liveCalls: Pick<LiveCalls, "size">,
     /** Read again with each scrape. */
     private readonly fieldRates: () => Promise<readonly FieldRate[]>,
     model?: Pick<ModelInfo, "revision" | "calibrationRevision">,
@@ -42,7 +44,7 @@ export class ServerMetrics {
       new Histogram({ name, help, labelNames, buckets, registers });
     this.#latency = histogram(
       "vivavoce_call_seconds",
-      "Time from the complete request to its response.",
+      "Time from the complete request to its response; of a live call (Listen), its length.",
       [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
       ["operation", "protocol", "status"],
     );
@@ -68,16 +70,17 @@ export class ServerMetrics {
         labelNames: ["revision", "calibration"],
         registers,
       }).set({ revision: model.revision, calibration: model.calibrationRevision }, 1);
-    for (const [name, help] of [
-      ["running", "Audio operations in progress."],
-      ["waiting", "Audio operations waiting for a worker."],
+    for (const [name, help, value] of [
+      ["queue_running", "Audio operations in progress.", () => queue.running],
+      ["queue_waiting", "Audio operations waiting for a worker.", () => queue.waiting],
+      ["live_calls", "Live calls in progress.", () => liveCalls.size],
     ] as const)
       new Gauge({
-        name: `vivavoce_queue_${name}`,
+        name: `vivavoce_${name}`,
         help,
         registers,
         collect() {
-          this.set(queue[name]);
+          this.set(value());
         },
       });
   }

@@ -52,9 +52,9 @@ export class Service {
     this.#peerAddress = createPeerAddress(config.trustProxy);
     const { limits } = config;
     const queue = new WorkQueue(limits.concurrentAudio, limits.queuedAudio);
-    const metrics = new ServerMetrics(queue, parts.fieldRates ?? (async () => []), parts.model);
     this.queue = queue;
     this.liveCalls = new LiveCalls(limits.liveCalls, limits.liveCallsPerScope);
+    const metrics = new ServerMetrics(queue, this.liveCalls, parts.fieldRates ?? (async () => []), parts.model);
     this.metrics = metrics;
     this.dispatcher = new Dispatcher({
       operations: parts.operations,

@@ -256,7 +256,13 @@ export class Switchboard {
     let hasReceived = false;
     const idle = setInterval(() => {
       const patience = hasReceived ? Math.min(2, this.parts.idleSeconds) : line.announcedSeconds;
-      if (performance.now() - receivedAt > patience * 1000) close();
+      if (performance.now() - receivedAt <= patience * 1000) return;
+      const { ignored } = session;
+      if (!hasReceived) {
+        const reason = ignored ?? `no RTP packet came to its port within ${line.announcedSeconds} s`;
+        parts.log.warn("an announced call did not arrive", { line: line.name, reason });
+      } else if (ignored !== null) parts.log.warn("a part of a call was ignored", { line: line.name, reason: ignored });
+      close();
     }, 250);
     let peer: string | null = null;
     socket.on("message", (bytes, { address, port }) => {

@@ -1,5 +1,6 @@
 /** Sends the results of a call to a webhook: signed, with retries, and with a limited number at a time. */
 import { createHmac } from "node:crypto";
+import { connectionFault } from "../contract/connection-fault.js";
 import type { TelephonyLog } from "./exchange.js";
 import type { Line } from "./line.js";
 import type { LineMessage } from "./line-message.js";
@@ -37,7 +38,9 @@ export class Webhook {
     }
     const body = JSON.stringify({ line: name, call, ...message });
     const delivery = this.#deliver(body)
-      .catch((error: unknown) => this.log.warn("a webhook was not delivered", { line: name, reason: String(error) }))
+      .catch((error: unknown) =>
+        this.log.warn("a webhook was not delivered", { line: name, reason: connectionFault(error) ?? String(error) }),
+      )
       .finally(() => this.#waiting.delete(delivery));
     this.#waiting.add(delivery);
   }

@@ -54,7 +54,7 @@ function dispatcherOf(
 ) {
   const uploads = new UploadBudget(1500);
   const queue = new WorkQueue(1, 1);
-  const metrics = new ServerMetrics(queue, async () => []);
+  const metrics = new ServerMetrics(queue, liveCalls, async () => []);
   const lines: string[] = [];
   const dispatcher = new Dispatcher({
     operations: operations as unknown as Operations & LiveOperations,

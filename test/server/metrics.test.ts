@@ -1,10 +1,11 @@
 /** What a monitoring system reads: the measures of calls and recordings. */
 import { expect, it } from "vitest";
+import { LiveCalls } from "../../src/server/limits/live-calls.js";
 import { WorkQueue } from "../../src/server/limits/work-queue.js";
 import { ServerMetrics } from "../../src/server/metrics.js";
 import { countOfCall, fieldRates } from "../../src/voiceprint/field-rates.js";
 
-const opened = () => new ServerMetrics(new WorkQueue(1, 1), async () => []);
+const opened = () => new ServerMetrics(new WorkQueue(1, 1), new LiveCalls(1), async () => []);
 
 /** Upper bounds and counts of a histogram's buckets, in the order of the page. */
 const bucketsIn = (page: string, name: string) =>
@@ -47,8 +48,10 @@ it("a histogram keeps its buckets: dashboards and recorded measures name them", 
 
 it("the model, the queue and the operations of the last hour are shown", async () => {
   const queue = new WorkQueue(1, 1);
+  const liveCalls = new LiveCalls(4);
+  for (const id of ["1", "2", "3"]) liveCalls.enter(id, "grpc", "bank", () => {});
   const model = { revision: "r2", calibrationRevision: "c7" };
-  const metrics = new ServerMetrics(queue, async () => [], model);
+  const metrics = new ServerMetrics(queue, liveCalls, async () => [], model);
   let end = () => {};
   const ended = new Promise<void>((resolve) => {
     end = resolve;
@@ -58,6 +61,7 @@ it("the model, the queue and the operations of the last hour are shown", async (
   expect(page).toContain('vivavoce_model{revision="r2",calibration="c7"} 1');
   expect(page).toMatch(/^vivavoce_queue_running 1$/m);
   expect(page).toMatch(/^vivavoce_queue_waiting 1$/m);
+  expect(page).toMatch(/^vivavoce_live_calls 3$/m);
   expect(page).toMatch(/^vivavoce_process_cpu_seconds_total /m);
   expect(await opened().text()).not.toContain("vivavoce_model");
   end();
@@ -75,6 +79,7 @@ it("promised rates are those of the last look at the store; while it does not an
   let rates = async () => fieldRates("watchlist", counted);
   const metrics = new ServerMetrics(
     new WorkQueue(1, 1),
+    new LiveCalls(1),
     () => rates(),
     undefined,
     () => now,
@@ -118,7 +123,7 @@ it("the page is written at most once a second, whoever asks, and is then up to d
     asked++;
     return [];
   };
-  const metrics = new ServerMetrics(new WorkQueue(1, 1), rates, undefined, () => now);
+  const metrics = new ServerMetrics(new WorkQueue(1, 1), new LiveCalls(1), rates, undefined, () => now);
   const first = metrics.text();
   metrics.uploaded(7);
   now = 999;

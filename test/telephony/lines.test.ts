@@ -268,6 +268,29 @@ describe("ports of RTP calls", () => {
     expect((await announceOne({})).status).toBe(503);
   });
 
+  it("the log says why an announced call did not arrive, and that a part of one was ignored", async () => {
+    const line = { name: "rtp", dialect: "rtp", scope, configset: "ivr-text-dependent" } as const;
+    box = await startLiveBox({ telephony: [{ ...line, ports: [0, 0], announcedSeconds: 0.5 }] });
+    await box.enroll("+4930", speaker);
+    const caller = createSocket("udp4");
+    const call = async (...payloadTypes: number[]) => {
+      const { port } = await (await announceOne({})).json();
+      for (const [n, type] of payloadTypes.entries())
+        caller.send(Buffer.from([0x80, type, 0, n, 0, 0, 0, n, 0, 0, 0, 7, 0xff]), port, "127.0.0.1");
+    };
+    // 200 is RTCP, a sender report.
+    await Promise.all([call(), call(8, 200), call(0, 0, 8)]);
+    const warned = () => box.logged.filter(({ reason }) => /payload type|its port/.test(String(reason)));
+    while (warned().length < 3) await wait(50);
+    const said = warned().map(({ message, reason }) => `${message}: ${reason}`);
+    expect(said.sort()).toEqual([
+      "a part of a call was ignored: packets of payload type 8 were ignored; ulaw has 0",
+      "an announced call did not arrive: no RTP packet came to its port within 0.5 s",
+      "an announced call did not arrive: packets of payload type 8 were ignored; ulaw has 0",
+    ]);
+    caller.close();
+  });
+
   it("a host that is not an address of this machine is an error of the start, not of every call", async () => {
     const elsewhere = {
       name: "rtp",

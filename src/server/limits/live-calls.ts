@@ -55,6 +55,10 @@ export class LiveCalls {
     readonly now: () => number = () => Date.now(),
   ) {}
 
+  get size(): number {
+    return this.#open.size;
+  }
+
   /** Why there is no place for a call of this scope; `null` if there is one. */
   fullFor(scope: string): string | null {
     if (this.#open.size >= this.capacity) return `all ${this.capacity} live calls are in use`;

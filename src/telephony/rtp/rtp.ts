@@ -27,6 +27,8 @@ export const isRtpFormat = (name: string): name is RtpFormat => Object.hasOwn(FO
 
 const COMFORT_NOISE = 13;
 const FIRST_DYNAMIC = 96;
+/** RTCP packets on the port of RTP have their types here (RFC 5761 §4). */
+const isRtcp = (payloadType: number): boolean => payloadType >= 64 && payloadType < FIRST_DYNAMIC;
 /** The payload type of telephone events that is customary, and the only one that Asterisk sends. */
 const TELEPHONE_EVENT = 101;
 const PATIENCE_PACKETS = 3;
@@ -40,17 +42,18 @@ export class RtpSession extends DialectSession {
   #receivedAtMs = 0;
   #isStarted = false;
   readonly #bytesPerSample: number;
+  readonly #ignoredTypes = new Set<number>();
   #packets = 0;
   #lastKeyAt = -1;
 
   constructor(
-    format: RtpFormat,
+    private readonly name: RtpFormat,
     private readonly fields: CallFields,
     /** A clock that is never set. */
     private readonly nowMs: () => number = () => performance.now(),
   ) {
     super();
-    this.#format = FORMATS[format];
+    this.#format = FORMATS[name];
     this.#bytesPerSample = this.#format.encoding === "l16" ? 2 : 1;
     this.#buffer = this.#newBuffer();
   }
@@ -58,6 +61,13 @@ export class RtpSession extends DialectSession {
   /** Packets that were part of the call. */
   get packets(): number {
     return this.#packets;
+  }
+
+  /** Why packets were not part of the call, as after a change of the codec; `null` if none were left out. */
+  get ignored(): string | null {
+    if (this.#ignoredTypes.size === 0) return null;
+    const due = this.#format.payloadType ?? "96 to 127";
+    return `packets of payload type ${[...this.#ignoredTypes].join(", ")} were ignored; ${this.name} has ${due}`;
   }
 
   receive(frame: Frame): Received {
@@ -68,8 +78,10 @@ export class RtpSession extends DialectSession {
       !this.#isAudio(packet.payloadType) &&
       packet.payloadType !== TELEPHONE_EVENT &&
       packet.payloadType !== COMFORT_NOISE
-    )
+    ) {
+      if (!isRtcp(packet.payloadType)) this.#ignoredTypes.add(packet.payloadType);
       return nothing;
+    }
     // Half a sample would shift the bytes of all samples after it.
     if (this.#isAudio(packet.payloadType) && packet.payload.length % this.#bytesPerSample !== 0) return nothing;
     const events: CallEvent[] = [];

@@ -1,0 +1,22 @@
+/** What the log says of a webhook that cannot be reached. */
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { expect, it } from "vitest";
+import type { Line } from "../../src/telephony/line.js";
+import { Webhook } from "../../src/telephony/webhook.js";
+
+it("the log says why a webhook was not delivered", async () => {
+  const reasons: (string | undefined)[] = [];
+  const note = (_: string, fields?: { reason?: string }) => reasons.push(fields?.reason);
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  const webhook = { url: `http://127.0.0.1:${port}/`, secret: "a webhook's secret", attempts: 1, timeoutSeconds: 5 };
+  const line = { name: "line", webhook } as Line;
+  const sender = new Webhook(line, { info: note, warn: note, error: note });
+  sender.send({ callId: "1" }, { type: "result", party: "caller" });
+  await sender.delivered();
+  expect(reasons).toEqual(["connection refused"]);
+});
