@@ -1,9 +1,11 @@
 """Wrong arguments, and servers that are not a box: each must give an error that says what to do."""
+import pickle
 import socket
 import threading
 
 import numpy as np
 import vivavoce
+from vivavoce import contract
 from vivavoce.recording import recording_of
 
 
@@ -48,4 +50,32 @@ assert "must be above 0, got 0" in raised(ValueError, lambda: vivavoce.connect(u
 assert "missing.pem" in raised(FileNotFoundError, lambda: vivavoce.connect(url, token="t", cafile="missing.pem"))
 assert "got '8000'" in raised(ValueError, lambda: recording_of(np.zeros(8, np.int16), "8000", None))
 assert recording_of(np.zeros((8, 2), np.uint8), 8000, "alaw").channels == 2
+
+
+class BrokenBox:
+    """Refuses the recording, and then cannot be reached."""
+
+    def get_gk_voiceprint_profile_id(self, _):
+        return contract.GetGkVoiceprintProfileIdResponse(gk_voiceprint_profile_id=contract.UniqueId(value="print"))
+
+    def start_session(self, _):
+        return contract.StartSessionResponse()
+
+    def add_media_segment(self, _):
+        raise vivavoce.StatusError(vivavoce.StatusCode.TOO_LARGE, "the recording is too large")
+
+    def stop_engagement(self, _):
+        raise ConnectionError("cannot connect")
+
+
+def check():
+    vivavoce.Voiceprints(BrokenBox(), "default", "ivr-text-dependent").verify("ada", b"RIFF")
+
+
+assert "the recording is too large" in raised(vivavoce.StatusError, check)
+
+violations = (vivavoce.FieldViolation("rate", "missing", "rate must be set"),)
+error = vivavoce.StatusError(vivavoce.StatusCode.BUSY, "try again", "request", violations, 2.0)
+copied = pickle.loads(pickle.dumps(error))
+assert (str(copied), vars(copied)) == (str(error), vars(error))
 print("ok")

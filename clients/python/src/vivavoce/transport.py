@@ -56,6 +56,10 @@ class StatusError(Exception):
         self.field_violations = field_violations
         self.retry_after_seconds = retry_after_seconds
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A pool of processes pickles errors. By default the text alone would be passed to `__init__`, which breaks the pool.
+        return type(self), (self.code, self.message, self.request_id, self.field_violations, self.retry_after_seconds)
+
 
 @dataclass(frozen=True)
 class Credentials:

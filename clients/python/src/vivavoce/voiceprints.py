@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Literal, TypeVar
 
@@ -465,10 +465,15 @@ class Voiceprints:
             gk_session_id=started.gk_session_id,
             configset_id=self._configset,
         )
+        stop = c.StopEngagementRequest(context=context)
         try:
             yield context
-        finally:
-            self.operations.stop_engagement(c.StopEngagementRequest(context=context))
+        except BaseException:
+            # The error of the call is the one to report, even if the session cannot be stopped either.
+            with suppress(Exception):
+                self.operations.stop_engagement(stop)
+            raise
+        self.operations.stop_engagement(stop)
 
     def _upload(self, context: c.Context, recording: Recording) -> c.UniqueId:
         request = c.AddMediaSegmentRequest(
