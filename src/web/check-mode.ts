@@ -31,6 +31,8 @@ export abstract class CheckMode implements Mode, Task {
   protected readonly findings: readonly HTMLElement[];
   readonly #result = new ResultCard();
   readonly #attacks = new AttackList();
+  /** The enrolled people are known; not while the page loads. */
+  #isLoaded = false;
   #thresholdOf: (score: Score, list: readonly Score[]) => number = () => 0;
 
   constructor(private readonly voices: WhenReady) {
@@ -51,14 +53,17 @@ export abstract class CheckMode implements Mode, Task {
     const people = await enrolledPeople(voices);
     this.#thresholdOf = (score, list) => voices.threshold(score, list);
     this.offer(people);
-    if (people.length === 0) stage.say(strings.nobody);
+    this.#isLoaded = true;
+    // The person may have gone on to another tab meanwhile.
+    if (stage.task === this) stage.say(people.length === 0 ? strings.nobody : strings.advice.ready);
   }
 
   sentence(): string {
     return strings.anything;
   }
   obstacle(): string | null {
-    return this.compared().length === 0 ? strings.nobody : null;
+    if (this.compared().length > 0) return null;
+    return this.#isLoaded ? strings.nobody : strings.advice.loading;
   }
   templates(): readonly Template[] {
     return this.compared().map(({ template }) => template);
@@ -68,9 +73,11 @@ export abstract class CheckMode implements Mode, Task {
     this.#attacks.clear();
     for (const { gauge } of this.compared()) gauge.clear();
   }
-  scored(scores: readonly Score[]): void {
-    for (const [i, { gauge }] of this.compared().entries())
-      if (scores[i]) gauge.show(scores[i].llr, this.#thresholdOf(scores[i], scores));
+  scored(templates: readonly Template[], scores: readonly Score[]): void {
+    for (const { template, gauge } of this.compared()) {
+      const score = scores[templates.indexOf(template)];
+      if (score) gauge.show(score.llr, this.#thresholdOf(score, scores));
+    }
   }
 
   async taken(audio: Samples): Promise<void> {

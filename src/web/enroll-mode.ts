@@ -71,6 +71,8 @@ export class EnrollMode implements Mode, Task {
   async taken(audio: Samples): Promise<void> {
     const person = this.#person;
     const { trained, reason, segments } = await (await this.voices()).voiceprints.enroll(person, [audio]);
+    // The steps are those of a name that was typed meanwhile.
+    if (person !== this.#person) return;
     const { enrolled, reason: refused, validity } = segments[0]!;
     if (!enrolled) {
       const why = validity !== "AUDIO_OK" ? validity : refused === "UNSPECIFIED" ? "FULL" : refused;

@@ -6,7 +6,7 @@ import type { Engine, Measures, Score, Template, VoiceStream } from "../engine/p
 export interface AnalysisEvents {
   readonly measured: (measures: Measures) => void;
   /** In the order of the templates. */
-  readonly scored: (scores: readonly Score[]) => void;
+  readonly scored: (templates: readonly Template[], scores: readonly Score[]) => void;
   readonly failed: (error: unknown) => void;
 }
 
@@ -24,7 +24,8 @@ export class LiveAnalysis {
   constructor(
     private readonly engine: Promise<Engine>,
     private readonly rateHz: number,
-    private readonly templates: readonly Template[],
+    /** Asked for each score, because the person may choose another name meanwhile. */
+    private readonly templates: () => readonly Template[],
     private readonly events: AnalysisEvents,
   ) {}
 
@@ -75,11 +76,12 @@ export class LiveAnalysis {
 
   async #score(engine: Engine, stream: VoiceStream, netSpeechSeconds: number): Promise<void> {
     const due = Math.max(leastSpeechSeconds, this.#scoredAt + scoreEverySeconds);
-    if (this.templates.length === 0 || netSpeechSeconds < due) return;
+    const templates = this.templates();
+    if (templates.length === 0 || netSpeechSeconds < due) return;
     this.#scoredAt = netSpeechSeconds;
     const { embedding, measures } = await stream.analysis();
     if (!embedding) return;
-    const scores = await engine.score(this.templates, { embedding, ...measures });
-    if (this.#open) this.events.scored(scores);
+    const scores = await engine.score(templates, { embedding, ...measures });
+    if (this.#open) this.events.scored(templates, scores);
   }
 }

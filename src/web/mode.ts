@@ -7,7 +7,7 @@ export interface Mode {
   readonly controls: HTMLElement;
   /** Shown below the stage: the result. */
   readonly outcome: HTMLElement;
-  /** Called whenever the tab is opened. Takes the stage, or hides it. */
+  /** Called whenever the tab is opened. Takes the stage, or leaves it empty. */
   open(stage: Stage): Promise<void>;
 }
 

@@ -2,13 +2,16 @@ import { element } from "./dom.js";
 import { failureText } from "./failure.js";
 import { language } from "./language.js";
 import type { Mode, WhenReady } from "./mode.js";
+import type { Stage } from "./stage.js";
 import { strings } from "./strings.js";
 import type { KnownPerson } from "./voices.js";
+
+const remark = (text: string) => element("li", { class: "nobody" }, text);
 
 export class PeopleMode implements Mode {
   readonly controls: HTMLElement;
   readonly outcome: HTMLElement;
-  readonly #list = element("ul", { class: "people" });
+  readonly #list = element("ul", { class: "people" }, remark(strings.people.loading));
   readonly #note = element("p", { class: "note", role: "status" });
 
   constructor(private readonly voices: WhenReady) {
@@ -21,7 +24,8 @@ export class PeopleMode implements Mode {
     );
   }
 
-  async open(): Promise<void> {
+  async open(stage: Stage): Promise<void> {
+    stage.task = null;
     this.#note.textContent = "";
     await this.#refresh();
   }
@@ -29,7 +33,7 @@ export class PeopleMode implements Mode {
   async #refresh(): Promise<void> {
     const people = await (await this.voices()).people();
     this.#list.replaceChildren(...people.map((person) => this.#row(person)));
-    if (people.length === 0) this.#list.replaceChildren(element("li", { class: "nobody" }, strings.people.none));
+    if (people.length === 0) this.#list.replaceChildren(remark(strings.people.none));
   }
 
   #row({ name, template, createdAt }: KnownPerson): HTMLElement {

@@ -62,7 +62,10 @@ export class Ring {
     this.#arc.classList.toggle("empty", part === 0);
     this.#progress.setAttribute("aria-valuemax", String(target));
     this.#progress.setAttribute("aria-valuenow", Math.min(seconds, target).toFixed(1));
-    this.#amount.textContent = strings.record.ofTarget(Math.min(seconds, target), target);
+    const text = strings.record.ofTarget(Math.min(seconds, target), target);
+    this.#amount.textContent = text;
+    // Else a screen reader says percent.
+    this.#progress.setAttribute("aria-valuetext", text);
   }
 
   /** 0..1 */

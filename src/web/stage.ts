@@ -26,7 +26,7 @@ export interface Task {
   /** Templates to score against during the recording. */
   templates(): readonly Template[];
   begun(): void;
-  scored(scores: readonly Score[]): void;
+  scored(templates: readonly Template[], scores: readonly Score[]): void;
   taken(audio: Samples): Promise<void>;
 }
 
@@ -88,10 +88,16 @@ export class Stage {
     this.#acceptDrops();
   }
 
-  set task(task: Task) {
+  get task(): Task | null {
+    return this.#task;
+  }
+
+  /** Ends what was going on for the task before. `null`: the stage is hidden and takes nothing. */
+  set task(task: Task | null) {
     void this.#cancel();
     this.#turn++;
     this.#task = task;
+    if (!task) return;
     this.#ring.fill(0, task.targetSeconds);
     this.#meters.clear();
     this.#picker.multiple = task.severalFiles;
@@ -143,7 +149,9 @@ export class Stage {
         },
         lost: () => {
           if (this.#take !== take) return;
-          void this.#cancel().then(() => this.#tell(strings.microphone.unplugged));
+          // What was said until then counts, as if the person had pressed Stop.
+          if (take.microphone) void this.#finish(strings.microphone.unplugged);
+          else void this.#cancel().then(() => this.#tell(strings.microphone.none));
         },
       });
       // The user changed the mode while the browser asked for permission.
@@ -176,7 +184,7 @@ export class Stage {
     take.analysis = new LiveAnalysis(
       voices.then(({ engine }) => engine),
       rateHz,
-      task.templates(),
+      () => task.templates(),
       {
         measured: (measures) => {
           if (this.#take !== take || !this.#limits) return;
@@ -186,8 +194,8 @@ export class Stage {
           if (take.sound === "sound") this.say(strings.advice[adviceFor(measures, this.#limits)]);
           if (measures.netSpeechSeconds >= task.targetSeconds) void this.#finish();
         },
-        scored: (scores) => {
-          if (this.#take === take) task.scored(scores);
+        scored: (templates, scores) => {
+          if (this.#take === take) task.scored(templates, scores);
         },
         failed: (error) => {
           if (this.#take === take) void this.#cancel().then(() => this.#sayFailure(error));
@@ -209,7 +217,7 @@ export class Stage {
     if (take.seconds > longestSeconds) void this.#finish();
   }
 
-  async #finish(): Promise<void> {
+  async #finish(afterwards = strings.advice.ready): Promise<void> {
     const take = this.#take;
     if (!take?.microphone) return;
     const { microphone } = take;
@@ -217,10 +225,10 @@ export class Stage {
     this.#ring.phase = "working";
     this.say(strings.record.working);
     await microphone.close();
-    await this.#conclude(take);
+    await this.#conclude(take, afterwards);
   }
 
-  async #conclude(take: Take): Promise<void> {
+  async #conclude(take: Take, afterwards = strings.advice.ready): Promise<void> {
     const task = this.#task!;
     try {
       await this.voices();
@@ -236,7 +244,7 @@ export class Stage {
         this.#busy = false;
         this.#ring.phase = "idle";
         this.#sentence.textContent = task.sentence();
-        if (this.#advice.textContent === "") this.say(strings.advice.ready);
+        if (this.#advice.textContent === "") this.say(afterwards);
       }
     }
   }
@@ -250,8 +258,8 @@ export class Stage {
   }
 
   async #takeFiles(files: readonly File[]): Promise<void> {
-    const task = this.#task!;
-    if (files.length === 0) return;
+    const task = this.#task;
+    if (!task || files.length === 0) return;
     if (this.#busy) return this.#tell(strings.files.busy);
     const obstacle = task.obstacle();
     if (obstacle !== null) return this.#tell(obstacle);

@@ -40,7 +40,8 @@ export class Tabs<Name extends string> {
     const to = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at === 0 ? last : at - 1, Home: 0, End: last }[
       event.key
     ];
-    if (at < 0 || to === undefined) return;
+    // With another key, an arrow belongs to the browser: Alt and left goes back.
+    if (at < 0 || to === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     this.choose(names[to]!);
     this.#buttons.get(names[to]!)!.focus();

@@ -35,7 +35,7 @@ export class VerifyMode extends CheckMode {
   protected async check(voices: Voices, audio: Samples) {
     const name = this.#person.value;
     const { decision, reason, ratio, threshold } = await voices.verify(name, audio);
-    if (ratio !== null && threshold !== null) this.#gauge.show(ratio, threshold);
+    if (ratio !== null && threshold !== null && name === this.#person.value) this.#gauge.show(ratio, threshold);
     return { person: decision === "AUTHENTIC" ? name : null, decision, reason, no: strings.verify.no(name) };
   }
 }

@@ -61,6 +61,7 @@ export const de: Words = {
   people: {
     heading: "Stimmen auf diesem Gerät",
     none: "Noch ist keine Stimme angelernt.",
+    loading: "Die Liste erscheint, sobald das Stimmmodell geladen ist.",
     untrained: "nicht fertig",
     enrolledOn: (day) => `angelernt am ${day}`,
     speech: (value) => `${decimal(value)} s Sprache`,
@@ -117,6 +118,7 @@ export const de: Words = {
     away: "Zu laut: Gehen Sie weiter weg vom Mikrofon.",
     quieter: "Zu viel Lärm: Suchen Sie einen ruhigeren Ort.",
     waiting: "Sprechen Sie weiter; das Stimmmodell wird noch geladen.",
+    loading: "Warten Sie, bis das Stimmmodell geladen ist.",
   },
 
   refusals: {
@@ -141,7 +143,8 @@ export const de: Words = {
     muted:
       "Es kommt kein Ton an: Das Mikrofon ist stummgeschaltet. Schalten Sie es ein (am Gerät, am Kabel oder in den Systemeinstellungen).",
     silent: "Es kommt kaum Ton an. Gehen Sie näher heran oder wählen Sie im Browser ein anderes Mikrofon.",
-    unplugged: "Das Mikrofon wurde getrennt. Schließen Sie es an und nehmen Sie noch einmal auf.",
+    unplugged:
+      "Das Mikrofon wurde getrennt, damit endete die Aufnahme. Schließen Sie es an, bevor Sie wieder aufnehmen.",
     insecure: "Browser geben das Mikrofon nur Seiten frei, die über https oder von diesem Rechner geladen wurden.",
     other: (detail) => `Das Mikrofon konnte nicht geöffnet werden (${detail}). Mit Dateien geht es auch ohne.`,
   },

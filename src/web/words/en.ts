@@ -56,6 +56,7 @@ export const en = {
   people: {
     heading: "Voices on this device",
     none: "No voice is enrolled yet.",
+    loading: "The list appears when the voice model is loaded.",
     untrained: "not finished",
     enrolledOn: (day: string) => `enrolled on ${day}`,
     speech: (value: number) => `${decimal(value)} s of speech`,
@@ -111,6 +112,7 @@ export const en = {
     away: "Too loud: move away from the microphone.",
     quieter: "Too noisy: find a quieter place.",
     waiting: "Keep talking; the voice model is still loading.",
+    loading: "Wait until the voice model is loaded.",
   },
 
   refusals: {
@@ -135,7 +137,7 @@ export const en = {
     muted:
       "No sound arrives: the microphone is muted. Switch it on (on the microphone, its cable, or in the system’s settings).",
     silent: "Hardly any sound arrives. Move closer, or choose another microphone in the browser’s settings.",
-    unplugged: "The microphone was disconnected. Plug it in, then record again.",
+    unplugged: "The microphone was disconnected, which ended the recording. Plug it in before you record again.",
     insecure: "Browsers allow the microphone only on pages loaded over https or from this machine.",
     other: (detail: string) => `The microphone could not be opened (${detail}). Recordings from files work without it.`,
   },

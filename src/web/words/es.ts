@@ -61,6 +61,7 @@ export const es: Words = {
   people: {
     heading: "Voces en este dispositivo",
     none: "Aún no hay ninguna voz registrada.",
+    loading: "La lista aparece cuando se carga el modelo de voz.",
     untrained: "sin terminar",
     enrolledOn: (day) => `registrada el ${day}`,
     speech: (value) => `${decimal(value)} s de habla`,
@@ -116,6 +117,7 @@ export const es: Words = {
     away: "Demasiado alto: aléjese del micrófono.",
     quieter: "Demasiado ruido: busque un lugar más tranquilo.",
     waiting: "Siga hablando; el modelo de voz aún se está cargando.",
+    loading: "Espere hasta que se cargue el modelo de voz.",
   },
 
   refusals: {
@@ -139,7 +141,7 @@ export const es: Words = {
     busy: "Otro programa está usando el micrófono, o este no responde. Cierre ese programa y grabe de nuevo.",
     muted: "No llega sonido: el micrófono está silenciado. Actívelo (en el aparato, en el cable o en el sistema).",
     silent: "Apenas llega sonido. Acérquese o elija otro micrófono en el navegador.",
-    unplugged: "El micrófono se ha desconectado. Conéctelo y grabe de nuevo.",
+    unplugged: "El micrófono se ha desconectado y la grabación ha terminado. Conéctelo antes de grabar de nuevo.",
     insecure: "El navegador solo da el micrófono a páginas cargadas por https o desde este equipo.",
     other: (detail) => `No se ha podido abrir el micrófono (${detail}). Con archivos funciona sin él.`,
   },

@@ -58,6 +58,7 @@ export const fr: Words = {
   people: {
     heading: "Voix sur cet appareil",
     none: "Aucune voix n’est encore inscrite.",
+    loading: "La liste apparaît quand le modèle vocal est chargé.",
     untrained: "pas terminée",
     enrolledOn: (day) => `inscrite le ${day}`,
     speech: (value) => `${decimal(value)} s de parole`,
@@ -114,6 +115,7 @@ export const fr: Words = {
     away: "Trop fort : éloignez-vous du microphone.",
     quieter: "Trop de bruit : trouvez un endroit plus calme.",
     waiting: "Continuez à parler ; le modèle vocal se charge encore.",
+    loading: "Attendez que le modèle vocal soit chargé.",
   },
 
   refusals: {
@@ -137,7 +139,8 @@ export const fr: Words = {
     busy: "Le microphone est utilisé par un autre programme ou ne répond pas. Fermez ce programme, puis enregistrez à nouveau.",
     muted: "Aucun son n’arrive : le microphone est coupé. Activez-le (sur l’appareil, le câble ou dans le système).",
     silent: "Presque aucun son n’arrive. Rapprochez-vous ou choisissez un autre microphone dans le navigateur.",
-    unplugged: "Le microphone a été débranché. Rebranchez-le, puis enregistrez à nouveau.",
+    unplugged:
+      "Le microphone a été débranché, ce qui a mis fin à l’enregistrement. Rebranchez-le avant d’enregistrer à nouveau.",
     insecure: "Un navigateur ne donne le microphone qu’aux pages chargées par https ou depuis cet ordinateur.",
     other: (detail) => `Le microphone n’a pas pu être ouvert (${detail}). Avec des fichiers, cela marche sans lui.`,
   },

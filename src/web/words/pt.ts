@@ -61,6 +61,7 @@ export const pt: Words = {
   people: {
     heading: "Vozes neste dispositivo",
     none: "Ainda não há nenhuma voz registada.",
+    loading: "A lista aparece quando o modelo de voz estiver carregado.",
     untrained: "por terminar",
     enrolledOn: (day) => `registada em ${day}`,
     speech: (value) => `${decimal(value)} s de fala`,
@@ -116,6 +117,7 @@ export const pt: Words = {
     away: "Demasiado alto: afaste-se do microfone.",
     quieter: "Demasiado ruído: procure um lugar mais calmo.",
     waiting: "Continue a falar; o modelo de voz ainda está a carregar.",
+    loading: "Espere até que o modelo de voz esteja carregado.",
   },
 
   refusals: {
@@ -139,7 +141,7 @@ export const pt: Words = {
     busy: "O microfone está a ser usado por outro programa ou não responde. Feche esse programa e grave de novo.",
     muted: "Não chega som: o microfone está silenciado. Ligue-o (no aparelho, no cabo ou no sistema).",
     silent: "Quase não chega som. Aproxime-se ou escolha outro microfone no navegador.",
-    unplugged: "O microfone foi desligado. Ligue-o e grave de novo.",
+    unplugged: "O microfone foi desligado e a gravação terminou. Ligue-o antes de gravar de novo.",
     insecure: "Um navegador só dá o microfone a páginas carregadas por https ou deste computador.",
     other: (detail) => `Não foi possível abrir o microfone (${detail}). Com ficheiros funciona sem ele.`,
   },

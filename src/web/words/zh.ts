@@ -55,6 +55,7 @@ export const zh: Words = {
   people: {
     heading: "本设备上的声音",
     none: "还没有录入任何声音。",
+    loading: "声音模型加载完成后显示列表。",
     untrained: "未完成",
     enrolledOn: (day) => `录入于 ${day}`,
     speech: (value) => `${decimal(value)} 秒语音`,
@@ -109,6 +110,7 @@ export const zh: Words = {
     away: "太响了：请离麦克风远一些。",
     quieter: "太吵了：请换一个安静的地方。",
     waiting: "请继续说；声音模型仍在加载。",
+    loading: "请等待声音模型加载完成。",
   },
 
   refusals: {
@@ -131,7 +133,7 @@ export const zh: Words = {
     busy: "麦克风正被其他程序使用，或没有响应。请关闭该程序，然后重新录音。",
     muted: "没有声音：麦克风已静音。请打开它（在麦克风、线控或系统设置中）。",
     silent: "几乎没有声音。请靠近一些，或在浏览器设置中选择其他麦克风。",
-    unplugged: "麦克风已断开。请重新连接，然后重新录音。",
+    unplugged: "麦克风已断开，录音随之结束。再次录音前请重新连接。",
     insecure: "浏览器只允许通过 https 或从本机加载的页面使用麦克风。",
     other: (detail) => `无法打开麦克风（${detail}）。也可以使用录音文件。`,
   },
