@@ -41,6 +41,7 @@ export const bundles = [
   "test/web/bundle.test.ts",
   "test/web/bundlers.test.ts",
   "test/web/microphone.test.ts",
+  "test/web/operator-interruptions.test.ts",
   "test/web/operator.test.ts",
   "test/web/page-interruptions.test.ts",
   "test/web/page-troubles.test.ts",

@@ -5,6 +5,7 @@ import { element } from "../dom.js";
 import type { BoxClient } from "./box-client.js";
 import { ask, openDialog, type Question } from "./dialog.js";
 import { facts } from "./facts.js";
+import { keepingFocus } from "./focus.js";
 import { strings } from "./strings.js";
 import { type Cell, day, id, Table, time } from "./table.js";
 import { card } from "./table-panel.js";
@@ -19,7 +20,7 @@ const action = (label: string, spoken: string, kind: string, click: () => void) 
   element("button", { type: "button", class: kind, "aria-label": spoken, click }, label);
 
 export class ApplicationsPanel {
-  readonly #list = element("div", { class: "applications" });
+  readonly #list = element("div", { class: "applications" }, element("p", { class: "note" }, strings.loading));
   readonly element: HTMLElement;
   #shown = "";
 
@@ -42,9 +43,9 @@ export class ApplicationsPanel {
     const now = JSON.stringify(all);
     if (now === this.#shown) return;
     this.#shown = now;
-    this.#list.replaceChildren(
-      ...(all.length === 0 ? [element("p", { class: "note" }, words.none)] : all.map((one) => this.#application(one))),
-    );
+    const drawn =
+      all.length === 0 ? [element("p", { class: "note" }, words.none)] : all.map((one) => this.#application(one));
+    keepingFocus(this.#list, () => this.#list.replaceChildren(...drawn));
   }
 
   /** Asks, does what was asked, and shows the change. */

@@ -1,5 +1,5 @@
 import type { LiveCallView } from "../../server/limits/live-calls.js";
-import { seconds } from "./figures.js";
+import { seconds, thousandths } from "./figures.js";
 import { nameOf, strings } from "./strings.js";
 import { badge, clock, figure, id, time } from "./table.js";
 import { TablePanel } from "./table-panel.js";
@@ -11,7 +11,7 @@ export const callsPanel = () =>
     call.from,
     seconds(call.grossSeconds),
     seconds(call.netSpeechSeconds),
-    figure(call.score, (score) => score.toFixed(3)),
+    figure(call.score, thousandths),
     call.decision === null ? strings.none : badge("decision", call.decision, nameOf(call.decision)),
     id(call.id),
   ]);

@@ -15,3 +15,10 @@ export interface DetailContext {
   readonly changed: () => void;
   readonly showSessionsOf: (owner: string) => void;
 }
+
+/** The dialog in which the details are shown. */
+export interface DetailDialog {
+  close(): void;
+  /** Loads and shows the details again. */
+  again(): void;
+}

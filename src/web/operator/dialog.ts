@@ -1,9 +1,18 @@
-/** Modal dialogs. The browser keeps the focus inside, restores it afterwards, and closes the dialog with Escape. */
+/** Modal dialogs. The browser keeps the focus inside, restores it afterwards if it can, and closes the dialog with Escape. */
 import { element } from "../dom.js";
+import { focusAgain } from "./focus.js";
 import { strings } from "./strings.js";
 import type { Cell } from "./table.js";
 
 let opened = 0;
+const openers = new WeakMap<Element, Element | null>();
+
+/** What had the focus when the dialog was opened. If that was in a dialog that is closed by now, where that one was opened. */
+function openerOf(dialog: Element): Element | null {
+  const opener = openers.get(dialog) ?? null;
+  const around = opener?.closest("dialog:not([open])");
+  return around ? openerOf(around) : opener;
+}
 
 export interface Dialog {
   readonly element: HTMLDialogElement;
@@ -26,8 +35,15 @@ export function openDialog(heading: string, ...content: readonly Cell[]): Dialog
     ),
     place,
   );
-  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    // The button that opened the dialog may be gone: redrawn, or what it belonged to was deleted.
+    if (document.activeElement !== document.body) return;
+    const place = [...document.querySelectorAll<HTMLElement>("#part, dialog[open]")].at(-1);
+    if (place) focusAgain(openerOf(dialog), place);
+  });
   document.body.append(dialog);
+  openers.set(dialog, document.activeElement);
   dialog.showModal();
   // The heading gets the focus, so that screen readers read from the beginning and not from the first button.
   dialog.querySelector("h2")!.focus();

@@ -16,7 +16,7 @@ const estimate = ({ value, interval }: Estimate, write: (value: number) => strin
 
 /** Accuracy of this box: the last evaluation that was made on this machine. */
 export class EvaluationPanel {
-  readonly #content = element("div");
+  readonly #content = element("div", {}, element("p", { class: "note" }, strings.loading));
   readonly element = card(words.heading, undefined, this.#content);
   #shown = "";
 

@@ -1,8 +1,10 @@
 /** The filters of a table. */
 import { element } from "../dom.js";
+import { keepFilters, keptFilters } from "./place.js";
 
 export type Filter =
-  | { readonly name: string; readonly label: string; readonly kind: "search" | "time" }
+  /** `untilTime` includes the minute that was entered. */
+  | { readonly name: string; readonly label: string; readonly kind: "search" | "time" | "untilTime" }
   | {
       readonly name: string;
       readonly label: string;
@@ -13,6 +15,7 @@ export type Filter =
 
 /** Wait for a pause in typing, because each search is a request to the box. */
 const pauseMs = 300;
+const minuteMs = 60_000;
 let made = 0;
 
 export class Filters {
@@ -21,6 +24,8 @@ export class Filters {
   #waiting: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
+    /** Under which this tab keeps what was entered. */
+    readonly name: string,
     filters: readonly Filter[],
     readonly changed: () => void,
   ) {
@@ -31,13 +36,16 @@ export class Filters {
     );
     this.element.addEventListener("submit", (event) => event.preventDefault());
     this.element.addEventListener("input", () => this.#soon());
+    const kept = keptFilters(name);
+    for (const [field, input] of this.#inputs) input.value = kept[field] ?? "";
   }
 
   /** Values for the request to the box: times in milliseconds, empty strings for unused filters. */
   get values(): Record<string, string> {
     const entries = [...this.#inputs].map(([name, input]) => {
-      const isTime = input.type === "datetime-local" && input.value !== "";
-      return [name, isTime ? String(new Date(input.value).getTime()) : input.value.trim()];
+      if (input.type !== "datetime-local" || input.value === "") return [name, input.value.trim()];
+      const at = new Date(input.value).getTime();
+      return [name, String(input.dataset.kind === "untilTime" ? at + minuteMs : at)];
     });
     return Object.fromEntries(entries.filter(([, value]) => value !== "")) as Record<string, string>;
   }
@@ -45,12 +53,17 @@ export class Filters {
   /** Sets one filter and clears the others. */
   set(name: string, value: string): void {
     for (const [other, input] of this.#inputs) input.value = other === name ? value : "";
-    this.changed();
+    this.#apply();
   }
 
   #soon(): void {
     clearTimeout(this.#waiting);
-    this.#waiting = setTimeout(this.changed, pauseMs);
+    this.#waiting = setTimeout(() => this.#apply(), pauseMs);
+  }
+
+  #apply(): void {
+    keepFilters(this.name, Object.fromEntries([...this.#inputs].map(([field, input]) => [field, input.value])));
+    this.changed();
   }
 
   #field(filter: Filter): HTMLElement {
@@ -65,7 +78,8 @@ export class Filters {
           )
         : element("input", {
             id,
-            type: filter.kind === "time" ? "datetime-local" : "search",
+            "data-kind": filter.kind,
+            type: filter.kind === "search" ? "search" : "datetime-local",
             ...(filter.kind === "search" ? { maxlength: 256, spellcheck: "false", autocapitalize: "none" } : {}),
           });
     this.#inputs.set(filter.name, input);

@@ -52,7 +52,7 @@ export function sessionsTable(client: BoxClient, opens: Opens): PagedTable<Sessi
       { name: "search", label: strings.idOrPerson, kind: "search" },
       { name: "decision", label: decision, kind: "choice", any, choices: choices(DECISIONS) },
       { name: "from", label: from, kind: "time" },
-      { name: "until", label: until, kind: "time" },
+      { name: "until", label: until, kind: "untilTime" },
     ],
   );
 }

@@ -113,8 +113,8 @@ export class LoadPanel {
     new History(
       words.queuePlot,
       [
-        { label: words.running.toLowerCase(), kind: "first", value: ({ running }) => running },
-        { label: words.waiting.toLowerCase(), kind: "second", value: ({ waiting }) => waiting },
+        { label: words.running, kind: "first", value: ({ running }) => running },
+        { label: words.waiting, kind: "second", value: ({ waiting }) => waiting },
       ],
       String,
       4,

@@ -15,7 +15,7 @@ import { profilesTable, sessionsTable, watchlistsTable } from "./lists.js";
 import { Live } from "./live.js";
 import { LoadPanel } from "./load-panel.js";
 import { modelsPanel, moved } from "./models-panel.js";
-import { keepPlace, keptPlace } from "./place.js";
+import { forgetPlace, keepPlace, keptPlace } from "./place.js";
 import { exceeded, metRates, promisesPanel } from "./promises-panel.js";
 import { beginSignIn, signIn } from "./sign-in.js";
 import { shortRevision, strings } from "./strings.js";
@@ -113,7 +113,7 @@ function show(client: BoxClient, box: BoxView): void {
     part = chosen;
     keepPlace({ part, scope: scope.value });
     panel.replaceChildren(...parts[chosen]);
-    void Promise.allSettled([refreshLoad(), refreshLists()]);
+    void Promise.allSettled([refreshLoad(), refreshCalls(), refreshDecisions(), refreshLists()]);
   });
 
   /** Runs `work` only while its part is visible. */
@@ -124,7 +124,7 @@ function show(client: BoxClient, box: BoxView): void {
   const refreshCalls = inSight("overview", async () => calls.show((await client.calls()).calls));
   const refreshDecisions = inSight("overview", async () => {
     const asked = scope.value;
-    if (asked === "") return;
+    if (asked === "") return decisions.show([]);
     const newest = await client.decisions(asked);
     if (asked === scope.value) decisions.show(newest);
   });
@@ -136,7 +136,7 @@ function show(client: BoxClient, box: BoxView): void {
   const refreshProfiles = inSight("profiles", async () => {
     await Promise.all([profiles.refresh(), watchlists.refresh()]);
     const asked = scope.value;
-    if (asked === "") return;
+    if (asked === "") return models.show([]);
     const found = await client.models(asked);
     if (asked === scope.value) models.show(found.models, moved(found.models));
   });
@@ -158,12 +158,15 @@ function show(client: BoxClient, box: BoxView): void {
   const chosen = () => {
     keepPlace({ part, scope: scope.value });
     for (const table of [sessions, profiles, watchlists]) table.scope = scope.value;
+    // Never the rows of one scope under the name of another.
+    for (const panel of [decisions, models]) panel.load();
     void Promise.allSettled([refreshDecisions(), refreshLists()]);
   };
   scope.addEventListener("change", chosen);
 
   const signedOut = () => {
     live.stop();
+    forgetPlace();
     say(strings.account.signedOut, { label: strings.signIn.again, click: () => void beginSignIn() });
   };
   const { version, modelRevision, calibrationRevision } = box;

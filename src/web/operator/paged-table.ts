@@ -23,6 +23,8 @@ export class PagedTable<Row> {
   #pages: string[] = [""];
   #after: string | null = null;
   #scope = "";
+  /** The rows that are shown are not those that were asked for: another page or search. */
+  #isOutdated = true;
 
   constructor(
     readonly words: TableWords & { readonly note?: string },
@@ -31,7 +33,7 @@ export class PagedTable<Row> {
     filters: readonly Filter[] = [],
   ) {
     this.#table = new Table(words, cells);
-    this.#filters = new Filters(filters, () => this.#restart());
+    this.#filters = new Filters(words.heading, filters, () => this.#restart());
     this.element = card(
       words.heading,
       words.note,
@@ -50,6 +52,8 @@ export class PagedTable<Row> {
   set scope(scope: string) {
     this.#scope = scope;
     this.#pages = [""];
+    this.#isOutdated = true;
+    this.#table.show([], strings.loading);
   }
 
   /** Searches by one filter and clears the others. */
@@ -59,13 +63,20 @@ export class PagedTable<Row> {
 
   /** Reloads the current page. */
   async refresh(): Promise<void> {
-    if (this.#scope === "") return;
+    if (this.#scope === "") return this.#table.show([]);
     const [scope, pages] = [this.#scope, this.#pages];
-    const { rows, next } = await this.ask({ scope, after: pages.at(-1)!, filters: this.#filters.values });
-    // The page or scope was changed while the request was running.
-    if (scope !== this.#scope || pages !== this.#pages) return;
+    // The page or scope may be changed while the request is running.
+    const isCurrent = () => scope === this.#scope && pages === this.#pages;
+    this.#table.element.setAttribute("aria-busy", String(this.#isOutdated));
+    const asked = this.ask({ scope, after: pages.at(-1)!, filters: this.#filters.values });
+    const { rows, next } = await asked.catch((error: Error) => {
+      if (this.#isOutdated && isCurrent()) this.#show([], strings.lost(error.message));
+      throw error;
+    });
+    if (!isCurrent()) return;
+    this.#isOutdated = false;
     this.#after = next;
-    this.#table.show(rows, next === null ? this.words.none : strings.pager.searchOn);
+    this.#show(rows, next === null ? this.words.none : strings.pager.searchOn);
     const page = strings.pager.page(pages.length);
     if (this.#number.textContent !== page) this.#number.textContent = page;
     this.#previous.setAttribute("aria-disabled", String(pages.length === 1));
@@ -73,8 +84,14 @@ export class PagedTable<Row> {
     this.element.classList.toggle("one-page", pages.length === 1 && next === null);
   }
 
+  #show(rows: readonly Row[], none: string): void {
+    this.#table.element.setAttribute("aria-busy", "false");
+    this.#table.show(rows, none);
+  }
+
   #restart(): void {
     this.#pages = [""];
+    this.#isOutdated = true;
     this.refresh().catch(() => {});
   }
 
@@ -82,6 +99,7 @@ export class PagedTable<Row> {
     if (step === 1 ? this.#after === null : this.#pages.length === 1) return;
     this.#pages = step === 1 ? [...this.#pages, this.#after!] : this.#pages.slice(0, -1);
     this.#after = null;
+    this.#isOutdated = true;
     await this.refresh().catch(() => {});
   }
 }

@@ -1,11 +1,25 @@
-/** Which part and scope the view shows. This tab keeps them, so that neither a reload nor signing in again after an hour loses them. */
+/**
+ * What the view shows. This tab keeps it, so that neither a reload nor signing in again after an hour loses it. It may contain names of
+ * people, so signing out forgets it.
+ */
 const shelf = "vivavoce-place";
+const filterShelf = (table: string) => `vivavoce-filters-${table}`;
 
 export interface Place {
   readonly part: string;
   readonly scope: string;
 }
 
-export const keepPlace = (place: Place): void => sessionStorage.setItem(shelf, JSON.stringify(place));
+const kept = (name: string): unknown => JSON.parse(sessionStorage.getItem(name) ?? "null");
+const keep = (name: string, value: unknown): void => sessionStorage.setItem(name, JSON.stringify(value));
 
-export const keptPlace = (): Place | null => JSON.parse(sessionStorage.getItem(shelf) ?? "null") as Place | null;
+export const keepPlace = (place: Place): void => keep(shelf, place);
+export const keptPlace = (): Place | null => kept(shelf) as Place | null;
+
+/** Filters of a table as they were entered, by their names. */
+export const keepFilters = (table: string, entered: Readonly<Record<string, string>>): void =>
+  keep(filterShelf(table), entered);
+export const keptFilters = (table: string): Readonly<Record<string, string>> =>
+  (kept(filterShelf(table)) ?? {}) as Record<string, string>;
+
+export const forgetPlace = (): void => sessionStorage.clear();

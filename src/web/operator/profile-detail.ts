@@ -1,6 +1,6 @@
 import type { ProcessedSession, ProfileDetail } from "../../server/operator/view.js";
 import { element } from "../dom.js";
-import type { DetailContext } from "./detail-context.js";
+import type { DetailContext, DetailDialog } from "./detail-context.js";
 import { ask } from "./dialog.js";
 import { facts } from "./facts.js";
 import { decibels, hertz, seconds } from "./figures.js";
@@ -10,14 +10,13 @@ import { badge, type Cell, day, figure, id, link, moment, Table, time } from "./
 const words = strings.profile;
 
 /** The details of a profile, and the actions on it. */
-export async function profileDetail(context: DetailContext, profileId: string, close: () => void): Promise<Cell[]> {
+export async function profileDetail(
+  context: DetailContext,
+  profileId: string,
+  { close, again }: DetailDialog,
+): Promise<Cell[]> {
   const { client, scope, opens, changed, showSessionsOf } = context;
   const shown = await client.profile(scope, profileId);
-  const again = () => {
-    changed();
-    close();
-    opens.profile(profileId);
-  };
   const sessions = (heading: string, none: string, rows: readonly ProcessedSession[]) => {
     const table = new Table<ProcessedSession>({ heading, none, columns: words.processedColumns }, (one) => [
       time(one.at, moment),
@@ -64,7 +63,11 @@ export async function profileDetail(context: DetailContext, profileId: string, c
 const action = (label: string, kind: string, click: () => void) =>
   element("button", { type: "button", class: kind, click }, label);
 
-function consentAction({ client, scope }: DetailContext, shown: ProfileDetail, done: () => void): HTMLElement {
+function consentAction(
+  { client, scope, changed }: DetailContext,
+  shown: ProfileDetail,
+  again: () => void,
+): HTMLElement {
   const isGiven = shown.consent?.state === "given";
   const label = isGiven ? words.withdrawConsent : words.giveConsent;
   const others = shown.consent === null ? [true, false] : [!isGiven];
@@ -78,7 +81,8 @@ function consentAction({ client, scope }: DetailContext, shown: ProfileDetail, d
         submit: async (given) => {
           const reference = String(given.get("reference"));
           await client.noteConsent(scope, shown.id, give ? "given" : "withdrawn", reference);
-          done();
+          changed();
+          again();
         },
       }),
     ),

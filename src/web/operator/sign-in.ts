@@ -39,8 +39,22 @@ async function server(): Promise<oauth.AuthorizationServer> {
 /** Never resolves: the browser is leaving the page, so nothing after it must run. */
 const leaving = () => new Promise<never>(() => {});
 
+let begun: Promise<never> | null = null;
+
+/**
+ * Leaves for the sign-in page. The view sends several requests at once, and when its session ends, each of them is refused:
+ * a second sign-in would overwrite what the first must find when it comes back.
+ */
+export function beginSignIn(again = false): Promise<never> {
+  begun ??= leaveToSignIn(again).catch((error: unknown) => {
+    begun = null;
+    throw error;
+  });
+  return begun;
+}
+
 /** `again` asks for the password even if the browser is signed in, so that another user can sign in. */
-export async function beginSignIn(again = false): Promise<never> {
+async function leaveToSignIn(again: boolean): Promise<never> {
   const { authorization_endpoint } = await server();
   const begun: Begun = { state: oauth.generateRandomState(), verifier: oauth.generateRandomCodeVerifier() };
   sessionStorage.setItem(shelf, JSON.stringify(begun));

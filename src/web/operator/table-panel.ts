@@ -1,4 +1,5 @@
 import { element } from "../dom.js";
+import { strings } from "./strings.js";
 import { type Cell, Table, type TableWords } from "./table.js";
 
 /** A section of the view: heading, note and content. */
@@ -20,6 +21,12 @@ export class TablePanel<Row> {
   constructor(words: TableWords & { readonly note?: string }, cells: (row: Row) => readonly Cell[]) {
     this.#table = new Table(words, cells);
     this.element = card(words.heading, words.note, this.#table.element, this.#advice);
+  }
+
+  /** Shows no rows until the next ones arrive. */
+  load(): void {
+    this.#table.show([], strings.loading);
+    this.#advice.replaceChildren();
   }
 
   /** The advice is a sentence and a command. */

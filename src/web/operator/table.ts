@@ -1,5 +1,6 @@
 /** A table; on a phone each row is a card with column names next to the cells. ARIA roles are explicit, as browsers do not see a card as a table. */
 import { element } from "../dom.js";
+import { keepingFocus } from "./focus.js";
 import { strings } from "./strings.js";
 
 export type Cell = Node | string;
@@ -26,9 +27,10 @@ export class Table<Row> {
       element("thead", { role: "rowgroup" }, element("tr", { role: "row" }, ...head)),
       this.#body,
     );
+    this.show([], strings.loading);
   }
 
-  /** Redraws `rows` only if something in them changed, so that selection and focus stay. */
+  /** Redraws `rows` only if something in them changed, so that the selection stays. */
   show(rows: readonly Row[], none = this.words.none): void {
     const now = JSON.stringify([rows, none]);
     if (now === this.#shown) return;
@@ -43,9 +45,8 @@ export class Table<Row> {
         typeof content === "string" ? element("span", {}, content) : content,
       );
     const empty = element("td", { role: "cell", colspan: columns.length, class: "none" }, none);
-    this.#body.replaceChildren(
-      ...(rows.length === 0 ? [row(empty)] : rows.map((one) => row(...this.cells(one).map(cell)))),
-    );
+    const drawn = rows.length === 0 ? [row(empty)] : rows.map((one) => row(...this.cells(one).map(cell)));
+    keepingFocus(this.element, () => this.#body.replaceChildren(...drawn));
   }
 }
 

@@ -12,6 +12,7 @@ export const de: Words = {
   pause: "Anhalten",
   resume: "Weiter",
   live: "Laufend",
+  loading: "Wird geladen …",
   paused: "Angehalten",
   noAnswer: "Die Box antwortet nicht.",
   answered: (status) => `Die Box antwortet mit HTTP-Status ${status}.`,

@@ -14,6 +14,7 @@ export const en = {
   pause: "Pause",
   resume: "Resume",
   live: "Live",
+  loading: "Loading …",
   paused: "Paused",
   noAnswer: "The box does not answer.",
   answered: (status: number) => `The box answered with HTTP status ${status}.`,

@@ -12,6 +12,7 @@ export const es: Words = {
   pause: "Pausar",
   resume: "Reanudar",
   live: "En directo",
+  loading: "Cargando …",
   paused: "En pausa",
   noAnswer: "El servidor no responde.",
   answered: (status) => `El servidor responde con el estado HTTP ${status}.`,

@@ -12,6 +12,7 @@ export const fr: Words = {
   pause: "Suspendre",
   resume: "Reprendre",
   live: "En direct",
+  loading: "Chargement …",
   paused: "Suspendu",
   noAnswer: "Le serveur ne répond pas.",
   answered: (status) => `Le serveur répond avec le statut HTTP ${status}.`,

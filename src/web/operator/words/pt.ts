@@ -12,6 +12,7 @@ export const pt: Words = {
   pause: "Pausar",
   resume: "Retomar",
   live: "Ao vivo",
+  loading: "A carregar …",
   paused: "Em pausa",
   noAnswer: "O servidor não responde.",
   answered: (status) => `O servidor responde com o estado HTTP ${status}.`,

@@ -12,6 +12,7 @@ export const zh: Words = {
   pause: "暂停",
   resume: "继续",
   live: "实时",
+  loading: "正在加载……",
   paused: "已暂停",
   noAnswer: "服务器没有响应。",
   answered: (status) => `服务器返回 HTTP 状态 ${status}。`,
