@@ -2,7 +2,8 @@
 //   npm run mutate -- PATH [PATH…] [--most 40] [--seed 1] [--steps 2] [--patience 30] [--also test/x.test.ts,…] [--seconds 3600] [--all] [--again LOG]
 // PATH is a file or a folder of src/ or assembly/. --most mutants are drawn from all of them together, by --seed. The tests of
 // a file are those that import it directly or indirectly in up to --steps steps; in the test folder of the same name, in any number of
-// steps. Tests that take longer than half a minute or need a real browser or PostgreSQL are left out; --also adds them by name.
+// steps; an import of the compiled library counts as one of its source. Tests that take longer than half a minute or need a real browser
+// or PostgreSQL are left out; --also adds them by name.
 // The cheapest tests run first; after --patience seconds of passing tests the mutant has survived. No new mutant starts after --seconds.
 // --all prints the killed ones too; --again reads the output of such a run and keeps its killed ones, so that after a new test only
 // the others are tested. The last line is the score: killed of tried.

@@ -1,10 +1,13 @@
-// The import graph of src/ and test/.
+// The import graph of src/ and test/. The compiled library counts as its sources.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
+
+const dist = join(root, "dist/");
+const sourceOf = (path) => (path.startsWith(dist) ? join(root, "src", path.slice(dist.length)) : path);
 
 const filesUnder = (folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
@@ -20,7 +23,7 @@ export function importGraph() {
     texts.set(file, readFileSync(file, "utf8"));
     const names = ts.preProcessFile(texts.get(file), true, true).importedFiles.map(({ fileName }) => fileName);
     const targets = names.map((name) =>
-      name.startsWith(".") ? resolve(dirname(file), name.replace(/\.js$/, ".ts")) : name,
+      name.startsWith(".") ? sourceOf(resolve(dirname(file), name.replace(/\.js$/, ".ts"))) : name,
     );
     imported.set(file, targets);
     for (const target of targets) importers.set(target, [...(importers.get(target) ?? []), file]);

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import ts from "typescript";
 import { loadConfigFromFile } from "vite";
 import { createVitest } from "vitest/node";
 import { build } from "../build.mjs";
@@ -16,6 +17,7 @@ const HANGS = { times: 3, moreMs: 15_000 };
 /** Real browsers and servers take too long for each mutant, and so does a test file that takes this long; `also` names such tests. */
 const COSTLY = /playwright-core|postgres-server\.ts$/;
 const COSTLY_MS = 30_000;
+const COMPILED = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
 
 /**
  * Judges mutants of the given files: `judge(mutant)` resolves to { killedBy } or { survived: why }.
@@ -37,7 +39,6 @@ export async function openJudge(mutants, { steps, also, patienceMs }) {
   const sources = [...byPath.values()].map(([{ code }]) => code).join("");
   const paths = [...byPath.keys()].map((path) => relative(root, path)).join();
   const notes = openNotes(join(root, "dist/.mutation"), paths, (test) => graph.testText(test) + sources);
-  // The compiled library has no mutants: tests reach them only through imports from src/.
   await build("library");
   const folder = mkdtempSync(join(tmpdir(), "mutate-"));
   const workerFile = join(folder, "worker");
@@ -62,7 +63,12 @@ export async function openJudge(mutants, { steps, also, patienceMs }) {
         {
           name: "mutants",
           enforce: "pre",
-          transform: (_, id) => (byPath.has(id) ? { code: switched(byPath.get(id)), map: null } : null),
+          transform(_, id) {
+            if (byPath.has(id)) return { code: switched(byPath.get(id)), map: null };
+            // Tests of the compiled library reach the same mutants, except in worker threads and processes of their own.
+            const compiled = byPath.get(id.replace(join(root, "dist/"), join(root, "src/")).replace(/\.js$/, ".ts"));
+            return compiled ? { code: ts.transpile(switched(compiled), COMPILED), map: null } : null;
+          },
         },
       ],
     },

@@ -1,6 +1,8 @@
+import { type CryptoKey, generateKeyPair } from "jose";
 import { createMemoryStore } from "../../src/store/memory.js";
 import { createTokenApp, type TokenApp } from "../../src/token/app.js";
 import type { AuditEvent } from "../../src/token/audit.js";
+import type { SigningAlgorithm } from "../../src/token/keyring.js";
 import { createTokenService, type TokenService, type TokenServiceOptions } from "../../src/token/service.js";
 
 export const ISSUER = "https://box.example";
@@ -16,6 +18,19 @@ export interface Box {
   fetch(url: string, init?: RequestInit): Promise<Response>;
 }
 
+const shared = new Map<string, Promise<{ publicKey: CryptoKey; privateKey: CryptoKey }>>();
+
+/** To make an RSA key takes longer than most tests, so the boxes of a test file have the same first key, the same second, and so on. */
+function sharedKeys() {
+  let made = 0;
+  return (algorithm: SigningAlgorithm) => {
+    const name = `${algorithm} ${made++}`;
+    const pair = shared.get(name) ?? generateKeyPair(algorithm, { extractable: true });
+    shared.set(name, pair);
+    return pair;
+  };
+}
+
 export function createBox(options: Partial<TokenServiceOptions> & { startAt?: number } = {}): Box {
   let now = options.startAt ?? Date.UTC(2026, 10, 16, 10, 0, 0);
   const clock = { now: () => now };
@@ -27,6 +42,8 @@ export function createBox(options: Partial<TokenServiceOptions> & { startAt?: nu
     clock,
     audit: (event) => audited.push(event),
     passwordCost: { n: 1024, r: 8, p: 1 },
+    // A replica makes its own, because a ring has no key twice.
+    ...(options.documents ? {} : { keys: { generateKey: sharedKeys() } }),
     ...options,
   });
   const app = createTokenApp(service);
