@@ -1,4 +1,4 @@
-import { type Clock, epochSeconds } from "./clock.js";
+import type { Clock } from "./clock.js";
 import type { Documents } from "./documents.js";
 
 /** The parts of a token that are checked with every call. */
@@ -41,7 +41,6 @@ export function createRevocations(documents: Documents, clock: Clock, longestTok
 
   /** The time of issue is in whole seconds, so a token of the same second counts as issued before. */
   function isKnown({ jti, clientId, gkScopes, issuedAt }: IssuedToken): boolean {
-    if (known.size === 0) return false;
     if (jti !== null && known.has(jti)) return true;
     const hasEnded = (id: string): boolean => 1000 * issuedAt <= (known.get(id)?.at ?? Number.NEGATIVE_INFINITY);
     return hasEnded(clientEntry(clientId)) || [...gkScopes].some((gkScope) => hasEnded(clientEntry(clientId, gkScope)));
@@ -66,7 +65,7 @@ export function createRevocations(documents: Documents, clock: Clock, longestTok
     endClient,
     /** With too many, all tokens of the client end. */
     async revoke({ jti, clientId }: Pick<IssuedToken, "jti" | "clientId">, expiresAt: number): Promise<void> {
-      if (jti === null || expiresAt <= epochSeconds(clock)) return;
+      if (jti === null) return;
       const others = [...known.values()].filter((entry) => entry.clientId === clientId).length;
       await (others < MOST_OF_CLIENT ? note(jti, expiresAt * 1000, { clientId }) : endClient(clientId));
     },

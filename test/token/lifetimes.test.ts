@@ -81,6 +81,15 @@ it("a browser session lasts for eight hours", async () => {
   expect(await service.sessions.find(cookie)).toBeNull();
 });
 
+it("a password that is set in the same millisecond ends the sessions of the one before", async () => {
+  const { users, sessions } = createBox().service;
+  const user = await users.create({ name: "olga", role: "owner", password: "a long password" });
+  const { cookie } = await sessions.start(user);
+  const changed = await users.change("olga", { password: "another long password" });
+  expect(await sessions.find(cookie)).toBeNull();
+  expect(await sessions.find((await sessions.start(changed)).cookie)).not.toBeNull();
+});
+
 it("revocations of other replicas are read once a second", async () => {
   let now = 0;
   const clock = { now: () => now };
@@ -88,6 +97,7 @@ it("revocations of other replicas are read once a second", async () => {
   const [here, there] = [createRevocations(documents, clock, 900), createRevocations(documents, clock, 900)];
   const reads = vi.spyOn(documents, "list");
   const token = { jti: "j", clientId: "c", gkScopes: new Set<string>(), issuedAt: 0 };
+  expect(await here.isRevoked(token)).toBe(false);
   expect(await here.isRevoked(token)).toBe(false);
   await there.revoke(token, 900);
   now = 999;
@@ -97,6 +107,42 @@ it("revocations of other replicas are read once a second", async () => {
   expect(await here.isRevoked(token)).toBe(true);
   expect(await here.isRevoked(token)).toBe(true);
   expect(reads).toHaveBeenCalledTimes(2);
+});
+
+it("revocations of other replicas are read also after the clock was set back", async () => {
+  let now = 10_000_000;
+  const clock = { now: () => now };
+  const { documents } = createMemoryStore(clock);
+  const [here, there] = [createRevocations(documents, clock, 900), createRevocations(documents, clock, 900)];
+  const token = { jti: "j", clientId: "c", gkScopes: new Set<string>(), issuedAt: 0 };
+  expect(await here.isRevoked(token)).toBe(false);
+  now -= 3_600_000;
+  await there.revoke(token, now / 1000 + 900);
+  expect(await here.isRevoked(token)).toBe(true);
+});
+
+it("a revocation is kept for a minute after the token has expired, because clocks differ", async () => {
+  let now = Date.UTC(2026, 10, 16);
+  const clock = { now: () => now };
+  const { documents } = createMemoryStore(clock);
+  const revocations = createRevocations(documents, clock, 900);
+  await revocations.revoke({ jti: "j", clientId: "c" }, now / 1000 + 900);
+  await revocations.endClient("c");
+  now += 959_999;
+  expect(await documents.list("revoked-tokens")).toHaveLength(2);
+  now += 1;
+  expect(await documents.list("revoked-tokens")).toEqual([]);
+});
+
+it("a token in its last seconds, which only the clock skew still allows, can be revoked", async () => {
+  const box = createBox();
+  const { clientId, secret } = await createRuntimeClient(box);
+  const client = { clientId, secret };
+  const { access_token } = await box.service.clientCredentials({ client, scope: "bio", address: "127.0.0.1" });
+  box.advance(902_000);
+  await box.service.runtime.verify(access_token);
+  expect((await box.fetch("/oauth2/revoke", form(basic(clientId, secret), { token: access_token }))).status).toBe(200);
+  await expect(box.service.runtime.verify(access_token)).rejects.toThrow("the token was revoked");
 });
 
 it("a client that revokes thousands of tokens ends all that it has, and no others; its later ones are valid", async () => {
