@@ -314,7 +314,7 @@ export function createApplications(options: {
         lost = client.gkScopes.filter((gkScope) => !checked.includes(gkScope));
         return { ...client, gkScopes: checked };
       });
-      if (lost.length > 0) await revocations.endClient(clientId, lost);
+      await revocations.endClient(clientId, lost);
       return viewClient(bound);
     },
 

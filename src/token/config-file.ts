@@ -95,7 +95,7 @@ export function writeParams(kind: ParamsKind, contextTag: string, language?: str
 
 const params = z.strictObject({
   urn: z.string(),
-  language: z.string().refine(isLanguage, "must be of the form eng-USA").optional(),
+  language: z.string().refine(isLanguage, "must be of the form eng-USA").exactOptional(),
 });
 
 /** Reads what `writeParams` wrote. Throws `ConfigError`. */
@@ -117,5 +117,5 @@ export function readParams(kind: ParamsKind, text: string): Params {
     if (error instanceof UrnError) throw new ConfigError(`${kind}: urn: ${error.message} (at ${error.at})`);
     throw error;
   }
-  return language === undefined ? { urn } : { urn, language };
+  return result.data;
 }

@@ -35,7 +35,7 @@ export interface Keyring {
   signer(): Promise<{ kid: string; algorithm: SigningAlgorithm; key: CryptoKey }>;
   /** Every public key that a valid token may be signed with. `fresh` reads the store again. */
   jwks(fresh?: boolean): Promise<JSONWebKeySet>;
-  /** The private keys, signing key first, for the authorization code flow. */
+  /** The private keys, for the authorization code flow. */
   privateJwks(): Promise<{ keys: JWK[] }>;
   /**
    * Creates the next signing key. Tokens already issued stay valid until they expire. With `revoke` (the old key leaked), the old key
@@ -89,10 +89,9 @@ export function createKeyring(options: KeyringOptions): Keyring {
     const now = clock.now();
     if (!fresh && cached && now - cached.readAt < REFRESH_MS && now >= cached.readAt) return cached.ring;
     let ring = await rings.get(RING_ID);
-    if (!ring || ring.keys.length === 0) {
-      const first = await newKey(now);
+    if (!ring) {
       // Several replicas may start at once: all use the first key that was stored.
-      await rings.update(RING_ID, (current) => (current && current.keys.length > 0 ? undefined : { keys: [first] }));
+      await rings.insert(RING_ID, { keys: [await newKey(now)] });
       ring = (await rings.get(RING_ID)) as Ring;
     }
     cached = { ring, readAt: now };
@@ -165,12 +164,8 @@ export function createKeyring(options: KeyringOptions): Keyring {
     },
 
     async privateJwks() {
-      const ring = await load();
-      const first = signing(ring, clock.now());
-      const rest = ring.keys.filter((key) => key !== first);
-      return {
-        keys: [first, ...rest].map((key) => ({ ...key.privateJwk, kid: key.kid, alg: key.algorithm, use: "sig" })),
-      };
+      const { keys } = await load();
+      return { keys: keys.map((key) => ({ ...key.privateJwk, kid: key.kid, alg: key.algorithm, use: "sig" })) };
     },
 
     rotate,

@@ -202,7 +202,6 @@ export function managementRoutes(
   app.get("/keys", async (c) => answer(c, await keyring.list()));
   app.post("/keys/rotate", async (c) => answer(c, await keyring.rotate(await body(c, rotation)), 201));
 
-  app.all("*", () => notFound());
   return app;
 }
 

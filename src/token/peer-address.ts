@@ -41,7 +41,7 @@ export function createPeerAddress(proxies: readonly string[] = []): PeerAddress 
 
   return (peer, forwardedFor) => {
     let address = plain(peer ?? "");
-    if (proxies.length === 0 || !forwardedFor) return address;
+    if (!forwardedFor) return address;
     const entries = forwardedFor.split(",").map((entry) => plain(entry.trim()));
     while (isOurs(address)) {
       const before = entries.pop();

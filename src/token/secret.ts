@@ -17,7 +17,8 @@ const HASH_BYTES = 32;
 const SALT_BYTES = 16;
 
 function derive(secret: string, salt: Uint8Array, cost: Cost): Promise<Buffer> {
-  const maxmem = 128 * cost.n * cost.r + (1 << 20) * cost.p;
+  // About twice what it takes.
+  const maxmem = 256 * cost.n * cost.r;
   return new Promise((resolve, reject) => {
     scrypt(secret.normalize("NFKC"), salt, HASH_BYTES, { N: cost.n, r: cost.r, p: cost.p, maxmem }, (error, key) =>
       error ? reject(error) : resolve(key),
@@ -36,8 +37,9 @@ const encode = (cost: Cost, salt: Uint8Array, hash: Uint8Array): string =>
   ].join("$");
 
 function decode(record: string): { cost: Cost; salt: Buffer; hash: Buffer } | null {
-  const [kind, n, r, p, salt, hash] = record.split("$");
-  if (kind !== "scrypt" || !n || !r || !p || !salt || !hash) return null;
+  const parts = /^scrypt\$(\d+)\$(\d+)\$(\d+)\$([\w-]{22})\$([\w-]{43})$/.exec(record);
+  if (!parts) return null;
+  const [, n, r, p, salt, hash] = parts as unknown as [string, string, string, string, string, string];
   return {
     cost: { n: Number(n), r: Number(r), p: Number(p) },
     salt: Buffer.from(salt, "base64url"),
@@ -61,7 +63,6 @@ export function createSecrets(random: Random, chosen: Cost = CHOSEN) {
   const digest = (secret: string): Buffer => createHmac("sha256", processKey).update(secret).digest();
 
   const remember = (record: string, secret: string): void => {
-    passed.delete(record);
     passed.set(record, digest(secret));
     if (passed.size > REMEMBERED) passed.delete(passed.keys().next().value as string);
   };
@@ -86,7 +87,7 @@ export function createSecrets(random: Random, chosen: Cost = CHOSEN) {
       const known = passed.get(record);
       if (known && timingSafeEqual(known, digest(secret))) return true;
       const hash = await derive(secret, stored.salt, stored.cost);
-      const same = hash.length === stored.hash.length && timingSafeEqual(hash, stored.hash);
+      const same = timingSafeEqual(hash, stored.hash);
       // A password is checked once per sign-in; only secrets that programs send repeatedly are worth remembering.
       if (same && strength === "generated") remember(record, secret);
       return same;

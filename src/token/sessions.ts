@@ -9,7 +9,6 @@ interface StoredSession {
   readonly formToken: string;
   /** Of the user, at the time of the sign-in. */
   readonly passwordSetAt: number;
-  readonly expiresAt: number;
 }
 
 /** A signed-in browser. */
@@ -17,7 +16,6 @@ export interface BrowserSession {
   readonly user: User;
   /** Included in every form shown to this browser, and must be sent back with it. */
   readonly formToken: string;
-  readonly expiresAt: number;
 }
 
 const LIFETIME_MS = 8 * 3_600_000;
@@ -40,17 +38,17 @@ export function createBrowserSessions(options: { documents: Documents; clock: Cl
       const cookie = nonce();
       const { name: userName, id: userId, passwordSetAt } = user;
       const expiresAt = clock.now() + LIFETIME_MS;
-      const session: StoredSession = { userName, userId, formToken: nonce(), passwordSetAt, expiresAt };
+      const session: StoredSession = { userName, userId, formToken: nonce(), passwordSetAt };
       await sessions.insert(keyOf(cookie), session, expiresAt);
       return { cookie, expiresAt };
     },
 
     async find(cookie: string | undefined): Promise<BrowserSession | null> {
       const session = cookie ? await sessions.get(keyOf(cookie)) : null;
-      if (!session || session.expiresAt <= clock.now()) return null;
+      if (!session) return null;
       const user = await users.find(session.userName, session.userId);
       const valid = user && !user.disabled && session.passwordSetAt === user.passwordSetAt;
-      return valid ? { user, formToken: session.formToken, expiresAt: session.expiresAt } : null;
+      return valid ? { user, formToken: session.formToken } : null;
     },
 
     async end(cookie: string): Promise<void> {

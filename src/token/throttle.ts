@@ -42,7 +42,7 @@ const short = (name: string): string =>
 export function networkOf(address: string): string {
   if (!isIPv6(address) || address.includes(".")) return address;
   const [head, tail = []] = address.split("::").map((part) => part.split(":"));
-  const zeros = Array<string>(Math.max(0, 8 - head!.length - tail.length)).fill("0");
+  const zeros = Array<string>(8 - head!.length - tail.length).fill("0");
   const network = [...head!, ...zeros, ...tail]
     .slice(0, 4)
     .map((group) => Number.parseInt(group || "0", 16).toString(16));
@@ -60,7 +60,6 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
     const now = clock.now();
     const last = noted.get(pair);
     if (last !== undefined && now >= last && now - last < NOTE_EVERY_MS) return;
-    noted.delete(pair);
     noted.set(pair, now);
     if (noted.size > MOST_NOTED) noted.delete(noted.keys().next().value!);
     await succeededFrom.put(pair, { at: now }, now + REMEMBER_SUCCESS_MS);
@@ -90,7 +89,7 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
       rest = unlessWaiting ? restOf(entry, allowance) : 0;
       if (rest > 0 || entry === null) return undefined;
       const over = entry.count + 1 - free;
-      const waitMs = over < 0 ? 0 : Math.min(longestWaitMs, 1000 * 2 ** Math.min(over, 30));
+      const waitMs = over < 0 ? 0 : Math.min(longestWaitMs, 1000 * 2 ** over);
       return { count: entry.count + 1, until: now + waitMs };
     });
     return rest;

@@ -129,23 +129,22 @@ function reloading(load: (fresh: boolean) => Promise<JSONWebKeySet>, clock: Cloc
   };
 
   const age = (): number => clock.now() - loadedAt;
-  const stale = (): boolean => current === null || age() > RELOAD_FILE_AFTER_MS || age() < 0;
-  const known = (): Promise<Loaded> | Loaded => (stale() || current === null ? reload(false) : current);
+  const recent = (): Loaded | null => (age() >= 0 && age() <= RELOAD_FILE_AFTER_MS ? current : null);
+  const known = async (): Promise<Loaded> => recent() ?? reload(false);
 
   return {
     async get(header, token) {
-      const loadedBefore = !stale();
+      const loadedBefore = recent() !== null;
       const { get } = await known();
       try {
         return await get(header, token);
       } catch (error) {
-        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
         // Many forged key ids must not cause many reads.
         if (loadedBefore && age() < 1000) throw error;
         return (await reload(true)).get(header, token);
       }
     },
-    version: async () => known(),
+    version: known,
   };
 }
 
@@ -201,7 +200,6 @@ function refusal(error: unknown): string | null {
   if (error instanceof errors.JWTExpired) return "Access Token Expired";
   if (error instanceof errors.JWTClaimValidationFailed) return `the token's ${error.claim} is not accepted here`;
   if (error instanceof errors.JOSEAlgNotAllowed) return "the token's algorithm is not accepted here";
-  if (error instanceof errors.JWKSTimeout) return null;
   if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
     return "the token's key is unknown";
   if (error instanceof errors.JWSSignatureVerificationFailed) return "the token's signature is wrong";

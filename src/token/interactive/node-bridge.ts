@@ -38,8 +38,7 @@ export function answerOf(handler: NodeHandler, incoming: IncomingMessage, outgoi
         // Each cookie needs its own header.
         for (const one of Array.isArray(value) ? value : [value]) headers.append(name, String(one));
       }
-      const bodiless = [204, 304].includes(outgoing.statusCode) || incoming.method === "HEAD";
-      resolve(new Response(bodiless ? null : String(body ?? ""), { status: outgoing.statusCode, headers }));
+      resolve(new Response(String(body ?? ""), { status: outgoing.statusCode, headers }));
       return outgoing;
     };
     Promise.resolve(handler(incoming, outgoing)).catch(reject);

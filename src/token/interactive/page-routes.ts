@@ -117,7 +117,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
 
   // Authorization: sign-in, then consent.
 
-  app.on(["GET", "HEAD"], ["/oauth2/authorize", "/oauth2/authorize/:uid"], (c) => {
+  app.on("GET", ["/oauth2/authorize", "/oauth2/authorize/:uid"], (c) => {
     const mode = c.req.query("response_mode");
     if (mode !== undefined && mode !== "query")
       throw invalidRequest(`response_mode must be query, got ${mode.slice(0, 40)}`);

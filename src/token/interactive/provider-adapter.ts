@@ -1,39 +1,23 @@
 import type { Adapter, AdapterFactory, AdapterPayload, errors as LibraryErrors } from "oidc-provider";
+import { epochSeconds } from "../clock.js";
 import { collection } from "../documents.js";
 import { PLATFORM_SCOPE } from "../scopes.js";
 import type { TokenService } from "../service.js";
 
-interface GrantMembers {
-  readonly members: readonly { readonly model: string; readonly id: string }[];
-}
-
-/**
- * Keeps the library's sessions, codes and grants in the store's documents. Clients are the profile credentials and our own pages.
- * `grantSeconds`: lifetime of a grant.
- */
+/** Keeps the library's sessions, codes and grants in the store's documents. Clients are the profile credentials and our own pages. */
 export function createAdapterFactory(
   options: Pick<TokenService, "documents" | "clock" | "credentials" | "issuer" | "ownPage">,
   errors: typeof LibraryErrors,
-  grantSeconds: number,
 ): AdapterFactory {
   const { documents, clock } = options;
-  const membersOf = collection<GrantMembers>(documents, "oidc.grant-members");
   const idByUid = collection<string>(documents, "oidc.session-uid");
-  const entries = (model: string) => collection<AdapterPayload>(documents, `oidc.${model}`);
 
   const stored = (model: string): Adapter => {
-    const all = entries(model);
+    const all = collection<AdapterPayload>(documents, `oidc.${model}`);
     return {
       async upsert(id, payload, expiresIn) {
         const expiresAt = expiresIn ? clock.now() + expiresIn * 1000 : null;
         if (payload.uid && model === "Session") await idByUid.put(payload.uid, id, expiresAt);
-        if (payload.grantId) {
-          // An existing entry keeps its expiry; a new one gets the longest lifetime a grant can have.
-          await membersOf.insert(payload.grantId, { members: [] }, clock.now() + grantSeconds * 1000);
-          await membersOf.update(payload.grantId, (before) => ({
-            members: [...(before?.members ?? []).filter((other) => other.id !== id), { model, id }],
-          }));
-        }
         await all.put(id, payload, expiresAt);
       },
       find: async (id) => (await all.get(id)) ?? undefined,
@@ -46,7 +30,7 @@ export function createAdapterFactory(
         let first = false;
         await all.update(id, (payload) => {
           first = payload !== null && !payload.consumed;
-          return first ? { ...payload, consumed: Math.floor(clock.now() / 1000) } : undefined;
+          return first ? { ...payload, consumed: epochSeconds(clock) } : undefined;
         });
         // Two requests may redeem one code at the same moment: the library checks before either has written.
         if (!first) throw new errors.InvalidGrant("the code was already used");
@@ -54,11 +38,8 @@ export function createAdapterFactory(
       async destroy(id) {
         await all.delete(id);
       },
-      async revokeByGrantId(grantId) {
-        const grant = await membersOf.get(grantId);
-        await Promise.all((grant?.members ?? []).map(({ model: of, id }) => entries(of).delete(id)));
-        await membersOf.delete(grantId);
-      },
+      // The library also deletes the grant itself, and without it neither its code nor its token is valid.
+      revokeByGrantId: async () => {},
     };
   };
 

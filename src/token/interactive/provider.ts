@@ -82,7 +82,7 @@ async function createProvider(service: TokenService, failures: Failures): Promis
   await cookieKeys.insert("current", { keys: [Buffer.from(service.random.bytes(32)).toString("base64url")] });
 
   const provider = new library.Provider(issuer, {
-    adapter: createAdapterFactory(service, library.errors, GRANT_S),
+    adapter: createAdapterFactory(service, library.errors),
     jwks: jwks as never,
     clientDefaults: { id_token_signed_response_alg: algorithm as never },
     enabledJWA: { idTokenSigningAlgValues: [algorithm as never] },
@@ -203,11 +203,11 @@ export function createAuthorizationFlow(service: TokenService) {
   async function answered(
     request: Request,
     answer: (library: Provider, clientId: string) => Promise<InteractionResults> | InteractionResults,
-    mergeWithLastSubmission = false,
   ): Promise<string> {
     const { library, incoming, outgoing, found } = await details(request);
     const result = await answer(library, String(found.params.client_id));
-    return library.interactionResult(incoming, outgoing, result, { mergeWithLastSubmission });
+    // The consent is added to the sign-in that it follows.
+    return library.interactionResult(incoming, outgoing, result, { mergeWithLastSubmission: true });
   }
 
   const login = (accountId: string) => ({ login: { accountId, remember: false } });
@@ -268,10 +268,9 @@ export function createAuthorizationFlow(service: TokenService) {
       try {
         const { found } = await details(request);
         const { client_id: clientId, redirect_uri: redirectUri, prompt } = found.params as Record<string, string>;
-        if (found.prompt.name !== "login" && found.prompt.name !== "consent") return null;
         return {
           uid: found.uid,
-          prompt: found.prompt.name,
+          prompt: found.prompt.name === "login" ? "login" : "consent",
           clientId: clientId ?? "",
           redirectUri: redirectUri ?? "",
           signInAgain: (prompt ?? "").split(" ").includes("login"),
@@ -292,7 +291,7 @@ export function createAuthorizationFlow(service: TokenService) {
         ...(await newGrant(library, clientId, userId)),
       })),
     consented: (request: Request, userId: string) =>
-      answered(request, (library, clientId) => newGrant(library, clientId, userId), true),
+      answered(request, (library, clientId) => newGrant(library, clientId, userId)),
     denied: (request: Request, description: string) =>
       answered(request, () => ({ error: "access_denied", error_description: description })),
   };
