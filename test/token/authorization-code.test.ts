@@ -3,48 +3,12 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { StoreError } from "../../src/store/errors.js";
 import { OPERATOR_PAGE } from "../../src/token/own-pages.js";
 import { type Box, basic, createBox, form, ISSUER } from "./box.js";
+import { Browser } from "./form-browser.js";
 
 /** The models of the library that we use, and our own collections. */
-const KEPT = ["Session", "session-uid", "Interaction", "Grant", "grant-members", "AuthorizationCode", "AccessToken"];
+const KEPT = ["Session", "session-uid", "Interaction", "Grant", "AuthorizationCode", "AccessToken"];
 const REDIRECT = "https://app.example/callback";
 const PASSWORD = "correct horse battery";
-
-/** A browser without a screen: keeps cookies by path, follows redirects within the box, reads forms. */
-class Browser {
-  readonly cookies = new Map<string, { value: string; path: string }>();
-  constructor(readonly box: Box) {}
-
-  async go(url: string, init: RequestInit = {}): Promise<{ response: Response; url: URL; text: string }> {
-    const at = new URL(url, ISSUER);
-    if (at.origin !== ISSUER) return { response: new Response(null), url: at, text: "" };
-    const cookie = [...this.cookies]
-      .filter(([, { path }]) => at.pathname.startsWith(path))
-      .map(([name, { value }]) => `${name}=${value}`);
-    const headers = {
-      ...(init.headers as Record<string, string>),
-      ...(cookie.length && { Cookie: cookie.join("; ") }),
-    };
-    const response = await this.box.fetch(at.href, { ...init, headers, redirect: "manual" });
-    for (const line of response.headers.getSetCookie()) {
-      const [pair, ...attributes] = line.split("; ");
-      const [name, value] = pair!.split(/=(.*)/s) as [string, string];
-      const path = attributes.find((attribute) => attribute.toLowerCase().startsWith("path="))?.slice(5) ?? "/";
-      if (value === "" || /expires=Thu, 01 Jan 1970/i.test(line)) this.cookies.delete(name);
-      else this.cookies.set(name, { value, path });
-    }
-    const location = response.headers.get("Location");
-    // Only 303 changes a POST into a GET everywhere.
-    if (location && response.status === 303) return this.go(new URL(location, at).href);
-    return { response, url: at, text: await response.text() };
-  }
-
-  submit(text: string, fields: Record<string, string>, headers: Record<string, string> = { Origin: ISSUER }) {
-    const action = /<form method="post" action="([^"]+)"/.exec(text)![1]!;
-    const token = /name="form_token" value="([^"]+)"/.exec(text)![1]!;
-    const init = form(null, { form_token: token, ...fields });
-    return this.go(action, { ...init, headers: { ...(init.headers as Record<string, string>), ...headers } });
-  }
-}
 
 const server: oauth.AuthorizationServer = {
   issuer: ISSUER,
@@ -65,6 +29,8 @@ function advance(box: Box, ms: number): void {
   box.advance(ms);
   vi.setSystemTime(box.now());
 }
+
+const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString());
 
 describe("authorization code with PKCE", () => {
   let box: Box;
@@ -127,13 +93,26 @@ describe("authorization code with PKCE", () => {
 
   test("anybody may begin a sign-in, but not without end", async () => {
     const begin = (change = {}) => box.fetch(authorizeUrl(change));
-    expect(await (await begin({ state: "s".repeat(4000) })).text()).toContain("at most 4000 characters");
-    for (let i = 0; i < 60; i++) expect((await begin()).status).toBe(303);
+    const longest = "s".repeat(4000 - authorizeUrl({ state: "" }).length + "/oauth2/authorize".length);
+    expect(await (await begin({ state: `${longest}s` })).text()).toContain("at most 4000 characters");
+    expect((await begin({ state: longest })).status).toBe(303);
+    const browser = new Browser(box);
+    const signIn = await browser.go(authorizeUrl());
+    for (let i = 2; i < 60; i++) expect((await begin()).status).toBe(303);
     const refused = await begin();
     expect([refused.status, refused.headers.get("Retry-After")]).toEqual([429, "1"]);
+    // Whoever began before can finish.
+    const consent = await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
+    expect((await browser.submit(consent.text, { action: "allow" })).url.searchParams.has("code")).toBe(true);
     advance(box, 1000);
     expect((await begin()).status).toBe(303);
     expect((await begin()).status).toBe(429);
+  });
+
+  test("HEAD is answered like GET, without a body", async () => {
+    const response = await box.fetch(authorizeUrl(), { method: "HEAD", redirect: "manual" });
+    expect([response.status, await response.text()]).toEqual([303, ""]);
+    expect(response.headers.get("Location")).toMatch(/^\/oauth2\/interaction\//);
   });
 
   test("sign in, allow, redeem, manage: the token belongs to the user", async () => {
@@ -146,7 +125,40 @@ describe("authorization code with PKCE", () => {
     await expect(box.service.engagement.verify(result.access_token)).rejects.toMatchObject({ code: "invalid_token" });
     const log = JSON.stringify(box.audited);
     for (const hidden of [PASSWORD, secret, verifier, result.access_token]) expect(log).not.toContain(hidden);
-    expect(box.audited.map(({ event }) => event)).toEqual(["sign-in", "token-issued"]);
+    expect(box.audited).toEqual([
+      { event: "sign-in", user: "olga", address: "unknown" },
+      {
+        event: "token-issued",
+        audience: "tooling",
+        clientId,
+        scope: "platform-api",
+        jti: claimsOf(result.access_token).jti,
+        address: "unknown",
+      },
+    ]);
+  });
+
+  test("a sign-in may take ten minutes, a code a minute and a token lasts for an hour", async () => {
+    const browser = new Browser(box);
+    const signIn = await browser.go(authorizeUrl());
+    advance(box, 599_000);
+    const consent = await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
+    const { url } = await browser.submit(consent.text, { action: "allow" });
+    advance(box, 59_000);
+    const { access_token } = await redeem(url);
+    advance(box, 3_604_000);
+    expect((await me(access_token)).status).toBe(200);
+    advance(box, 1_000);
+    expect((await me(access_token)).status).toBe(401);
+
+    const late = await new Browser(box).go(authorizeUrl());
+    const expired = await allow();
+    advance(box, 61_000);
+    await expect(redeem(expired)).rejects.toMatchObject({ error: "invalid_grant" });
+    advance(box, 540_000);
+    const { response, text } = await new Browser(box).submit(late.text, { name: "olga", password: PASSWORD });
+    expect(response.status).toBe(400);
+    expect(text).toContain("This sign-in has expired or was started in another browser.");
   });
 
   test("no data of an authorization is kept forever", async () => {
@@ -166,6 +178,60 @@ describe("authorization code with PKCE", () => {
     expect((await browser.go(authorizeUrl({ prompt: "login" }))).text).toContain("<h1>Sign in</h1>");
     for (const response_mode of ["form_post", "fragment"])
       expect((await browser.go(authorizeUrl({ response_mode }))).text).toContain("response_mode must be query");
+  });
+
+  test("a user who signs out before the consent allows nothing", async () => {
+    const browser = new Browser(box);
+    const signIn = await browser.go(authorizeUrl());
+    const consent = await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
+    expect(consent.response.headers.get("Content-Security-Policy")).toContain(
+      "form-action 'self' https://app.example;",
+    );
+    browser.cookies.delete("vivavoce_session");
+    const { url } = await browser.go(consent.url.href);
+    expect([url.origin + url.pathname, url.searchParams.get("error")]).toEqual([REDIRECT, "access_denied"]);
+  });
+
+  test("the consent is not shown to another user of the same browser", async () => {
+    await box.service.users.create({ name: "mallory", role: "member", password: PASSWORD });
+    const browser = new Browser(box);
+    const signIn = await browser.go(authorizeUrl());
+    const consent = await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
+    await browser.submit((await browser.go("/sign-in")).text, { name: "mallory", password: PASSWORD });
+    expect((await browser.go(consent.url.href)).url.searchParams.get("error")).toBe("access_denied");
+  });
+
+  test("a page of another sign-in, or of a credential deleted meanwhile, does not go on", async () => {
+    const [one, other] = [new Browser(box), new Browser(box)];
+    const mine = await one.go(authorizeUrl());
+    const theirs = await other.go(authorizeUrl());
+    const cookies = ["vivavoce_interaction", "vivavoce_interaction.sig"].map(
+      (name) => `${name}=${one.cookies.get(name)!.value}`,
+    );
+    expect((await box.fetch(mine.url.href, { headers: { Cookie: cookies.join("; ") } })).status).toBe(200);
+    expect((await box.fetch(theirs.url.href, { headers: { Cookie: cookies.join("; ") } })).status).toBe(400);
+    await box.service.credentials.delete((await box.service.users.find("olga"))!, clientId);
+    const gone = await one.submit(mine.text, { name: "olga", password: PASSWORD });
+    expect(gone.response.status).toBe(400);
+    expect(gone.text).toContain("This sign-in has expired or was started in another browser.");
+  });
+
+  test("two users, one after the other in the same browser, each get their own token", async () => {
+    const mia = await box.service.users.create({ name: "mia", role: "member", password: PASSWORD });
+    const hers = await box.service.credentials.create(mia, { kind: "user", label: "Hers", redirectUris: [REDIRECT] });
+    const browser = new Browser(box);
+    const first = await redeem(await allow(browser));
+    await browser.submit((await browser.go("/sign-in")).text, { name: "mia", password: PASSWORD });
+    // The library's page, whose script sends its form, ends the first authorization.
+    const ending = await browser.go(authorizeUrl({ client_id: hers.credential.clientId }));
+    const [, xsrf = ""] = /name="xsrf" value="([^"]+)"/.exec(ending.text)!;
+    const action = /action="([^"]+)"/.exec(ending.text)![1]!;
+    const consent = await browser.go(action, form(null, { xsrf, logout: "yes" }));
+    expect(consent.text).toContain("<h1>Allow access</h1>");
+    const { url } = await browser.submit(consent.text, { action: "allow" });
+    const second = await redeem(url, verifier, hers.credential.clientId, hers.secret);
+    expect(await (await me(first.access_token)).json()).toMatchObject({ name: "olga" });
+    expect(await (await me(second.access_token)).json()).toMatchObject({ name: "mia" });
   });
 
   test("deny redirects with access_denied", async () => {
@@ -216,6 +282,36 @@ describe("authorization code with PKCE", () => {
     const callback = await allow();
     const results = await Promise.allSettled([redeem(callback), redeem(callback)]);
     expect(results.filter(({ status }) => status === "fulfilled").length).toBeLessThanOrEqual(1);
+  });
+
+  test("even if both requests read the code before either has used it", async () => {
+    const callback = await allow();
+    const { documents } = box.service;
+    const { get } = documents;
+    const waiting: (() => void)[] = [];
+    documents.get = async (collection, id) => {
+      const found = await get(collection, id);
+      if (collection !== "oidc.AuthorizationCode") return found;
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve);
+        if (waiting.length === 2) for (const go of waiting) go();
+      });
+      return found;
+    };
+    const results = await Promise.allSettled([redeem(callback), redeem(callback)]);
+    documents.get = get;
+    expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    expect(results.find(({ status }) => status === "rejected")).toMatchObject({ reason: { error: "invalid_grant" } });
+  });
+
+  test("a redemption without its code says what is missing", async () => {
+    const init = form(basic(clientId, secret), { grant_type: "authorization_code", redirect_uri: REDIRECT });
+    const refused = await box.fetch("/oauth2/token", init);
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toEqual({
+      error: "invalid_request",
+      error_description: expect.stringContaining("'code'"),
+    });
   });
 
   test("the proof, the client and its secret must be right", async () => {
@@ -278,6 +374,11 @@ describe("authorization code with PKCE", () => {
     expect(page.text).toContain("<h1>");
     expect(box.audited.filter(({ event }) => event === "failure")).toHaveLength(2);
     Object.assign(documents, { get, put });
+    const browser = new Browser(box);
+    const { url } = await browser.go(authorizeUrl());
+    documents.get = async (collection, id) => (collection === "oidc.Interaction" ? away() : get(collection, id));
+    expect((await browser.go(url.href)).response.status).toBe(503);
+    documents.get = get;
     expect((await redeemed()).status).toBe(200);
     await allow();
   });
@@ -476,12 +577,15 @@ describe("authorization code with PKCE", () => {
   });
 
   test("cookies are HttpOnly, SameSite and, under https, Secure; pages are not stored or framed", async () => {
-    const first = await box.fetch(authorizeUrl(), { redirect: "manual" });
-    const lines = first.headers.getSetCookie();
     const browser = new Browser(box);
     const signIn = await browser.go(authorizeUrl());
-    lines.push(...signIn.response.headers.getSetCookie());
-    expect(lines.length).toBeGreaterThan(1);
+    await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
+    const lines = browser.setCookies;
+    const names = lines.map((line) => line.slice(0, line.indexOf("=")));
+    for (const name of ["vivavoce_interaction", "vivavoce_form", "vivavoce_session", "vivavoce_authorization"])
+      expect(names).toContain(name);
+    // The library's own session ends with the browser.
+    expect(lines.find((line) => line.startsWith("vivavoce_authorization="))).not.toMatch(/expires/i);
     for (const line of lines) {
       expect(line).toMatch(/httponly/i);
       expect(line).toMatch(/samesite=(lax|strict)/i);

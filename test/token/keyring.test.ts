@@ -40,6 +40,32 @@ describe("signing keys", () => {
     expect((await published(box)).map((key) => key.kid)).toEqual([next]);
   });
 
+  test("an old key is published until its last token has expired, and leaves the ring with the next rotation", async () => {
+    const box = createBox();
+    const { kid: first } = await box.service.keyring.signer();
+    const { kid: second } = await box.service.keyring.rotate();
+    // It signs for another minute; its last token is valid for an hour and five seconds.
+    const lastMs = 60_000 + 3_605_000;
+    box.advance(lastMs - 1);
+    expect((await published(box)).map((key) => key.kid)).toEqual([first, second]);
+    box.advance(1);
+    expect((await published(box)).map((key) => key.kid)).toEqual([second]);
+    const { kid: third } = await box.service.keyring.rotate();
+    expect((await box.service.keyring.list()).map((key) => key.kid)).toEqual([second, third]);
+  });
+
+  test("with a clock that was set back, the first key signs and revocations of other replicas are still noticed", async () => {
+    const box = createBox();
+    const other = createTokenService({ documents: box.service.documents, issuer: ISSUER, clock: { now: box.now } });
+    const { clientId, secret } = await createRuntimeClient(box);
+    await issue(box, clientId, secret);
+    box.advance(-86_400_000);
+    await box.service.runtime.verify(await issue(box, clientId, secret), "bio");
+    box.advance(-86_400_000);
+    const { kid: next } = await other.keyring.rotate({ revoke: true });
+    expect(kid(await issue(box, clientId, secret))).toBe(next);
+  });
+
   test("a leaked key and its tokens are refused at once", async () => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
@@ -54,9 +80,13 @@ describe("signing keys", () => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
     const first = kid(await issue(box, clientId, secret));
-    box.advance(91 * 86_400_000);
+    box.advance(90 * 86_400_000);
+    await issue(box, clientId, secret);
+    expect(await published(box)).toHaveLength(1);
+    box.advance(1);
     expect(kid(await issue(box, clientId, secret))).toBe(first);
-    box.advance(61_000);
+    expect(await published(box)).toHaveLength(2);
+    box.advance(60_000);
     expect(kid(await issue(box, clientId, secret))).not.toBe(first);
   });
 
@@ -118,6 +148,17 @@ describe("signing keys", () => {
     expect((await box.service.keyring.signer()).kid).toBe(first);
     box.advance(1);
     expect((await box.service.keyring.signer()).kid).toBe(next);
+  });
+
+  test("a token of a key that another replica made a moment ago is accepted", async () => {
+    const box = createBox();
+    const replica = createBox({ documents: box.service.documents });
+    const { clientId, secret } = await createRuntimeClient(box);
+    await box.service.runtime.verify(await issue(box, clientId, secret), "bio");
+    await replica.service.keyring.rotate({ revoke: true });
+    const token = await issue(replica, clientId, secret);
+    box.advance(1_000);
+    await box.service.runtime.verify(token, "bio");
   });
 
   test.each(["ES256", "RS256", "EdDSA"] as const)("%s", async (algorithm) => {

@@ -53,13 +53,81 @@ describe("guessing in a client's name", () => {
     expect(await ask(box, client.clientId, client.secret, "10.0.0.1")).toBe(200);
   });
 
+  it("is counted up to 50 times in an hour before its name waits", async () => {
+    const box = createBox();
+    const client = await createRuntimeClient(box);
+    const fail = async (from: number, to: number) => {
+      for (let i = from; i < to; i++) expect(await ask(box, client.clientId, "wrong", `10.1.0.${i}`)).toBe(401);
+    };
+    await fail(0, 49);
+    expect(await ask(box, client.clientId, client.secret, "10.9.9.1")).toBe(200);
+    await fail(49, 99);
+    expect(await ask(box, client.clientId, client.secret, "10.9.9.2")).toBe(429);
+  });
+
+  it("with names of any length is counted for each, under short keys", async () => {
+    const box = createBox();
+    const [one, other] = ["1", "2"].map((end) => "n".repeat(20_000) + end) as [string, string];
+    for (let i = 0; i < 5; i++) expect(await ask(box, one, "wrong", "10.0.0.1")).toBe(401);
+    expect(await ask(box, one, "wrong", "10.0.0.1")).toBe(429);
+    expect(await ask(box, other, "wrong", "10.0.0.1")).toBe(401);
+    for (const { id } of await box.service.documents.list("token.failures")) expect(id.length).toBeLessThan(200);
+  });
+
+  const dayMs = 86_400_000;
+  it.each<[string, (box: ReturnType<typeof createBox>, use: () => Promise<unknown>) => Promise<void>, number]>([
+    ["it is used once", async () => {}, 30 * dayMs],
+    [
+      "it is used again within a day, which is not written",
+      async (box, use) => {
+        box.advance(dayMs - 1);
+        await use();
+        box.advance(1 - dayMs);
+      },
+      30 * dayMs,
+    ],
+    [
+      "it is used again a day later",
+      async (box, use) => {
+        box.advance(dayMs);
+        await use();
+        box.advance(-dayMs);
+      },
+      31 * dayMs,
+    ],
+    [
+      "it is used again before that, by a clock that was set back",
+      async (box, use) => {
+        box.advance(-dayMs);
+        await use();
+        box.advance(dayMs);
+      },
+      29 * dayMs,
+    ],
+  ])("an address is known for thirty days: %s", async (_, more, knownMs) => {
+    for (const [ms, status] of [
+      [knownMs - 1, 200],
+      [knownMs, 429],
+    ] as const) {
+      const box = createBox();
+      const client = await createRuntimeClient(box);
+      const use = () => ask(box, client.clientId, client.secret, "10.0.0.1");
+      expect(await use()).toBe(200);
+      await more(box, use);
+      box.advance(ms);
+      for (let i = 0; i < 50; i++) await ask(box, client.clientId, "wrong", `10.1.0.${i}`);
+      expect(await use()).toBe(status);
+    }
+  });
+
   it("from many addresses of one IPv6 network counts as one address", async () => {
     const box = createBox();
     const hosts = Array.from({ length: 30 }, (_, i) => `2001:db8:0:7:${(i + 1).toString(16)}::1`);
     for (const [i, host] of hosts.entries()) expect(await ask(box, `nobody-${i}`, "wrong", host)).toBe(401);
     for (const same of ["2001:db8::7:0:0:0:1", "2001:0DB8:0:0007::2", "2001:db8:0:7:ffff:ffff:ffff:ffff"])
       expect(await ask(box, "nobody", "wrong", same), same).toBe(429);
-    for (const other of ["2001:db8:0:8::1", "2001:db8::7", "::1", "10.0.0.1"])
+    // The last one is an IPv4 address behind NAT64.
+    for (const other of ["2001:db8:0:8::1", "2001:db8::7", "::1", "10.0.0.1", "2001:db8:0:7::192.0.2.1"])
       expect(await ask(box, "nobody", "wrong", other), other).toBe(401);
   });
 
@@ -97,5 +165,29 @@ describe("guessing a person's password", () => {
     // Whoever shares their address still has few guesses.
     for (let i = 0; i < 5; i++) expect(await attempt(box, "10.0.0.1", false)).toBe(401);
     expect(await attempt(box, "10.0.0.1", false)).toBe(429);
+  });
+
+  it("at addresses where they signed in before counts for their name elsewhere", async () => {
+    const box = createBox();
+    const known = Array.from({ length: 13 }, (_, i) => `10.0.0.${i}`);
+    for (const address of known) expect(await attempt(box, address, true)).toBe(200);
+    for (const address of known) for (let i = 0; i < 4; i++) expect(await attempt(box, address, false)).toBe(401);
+    expect(await attempt(box, "10.9.9.9", true)).toBe(429);
+  });
+
+  it("an office of many people can sign in from one address, and none of them gets free guesses by it", async () => {
+    const { service } = createBox();
+    const signIn = (name: string, right: boolean) =>
+      throttled(service.throttle, `user ${name}`, "10.0.0.1", async () => (right ? true : null), {
+        countFirst: true,
+      }).then(
+        (found) => (found ? 200 : 401),
+        (error: { status: number }) => error.status,
+      );
+    for (let i = 0; i < 40; i++) expect(await signIn(`user-${i}`, true)).toBe(200);
+    for (let i = 0; i < 29; i++) expect(await signIn(`victim-${i}`, false)).toBe(401);
+    expect(await signIn("user-0", true)).toBe(200);
+    expect(await signIn("victim-29", false)).toBe(401);
+    expect(await signIn("user-0", true)).toBe(429);
   });
 });

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import fc from "fast-check";
-import { base64url, exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from "jose";
-import { beforeAll, describe, expect, test } from "vitest";
+import { base64url, exportJWK, exportSPKI, FlattenedSign, generateKeyPair, type JWTPayload, SignJWT } from "jose";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { bearerError, createVerifier, type TrustedIssuer } from "../../src/token/verify.js";
 
 const NOW = Date.UTC(2026, 10, 16, 10, 0, 0);
@@ -48,6 +48,44 @@ describe("a good token", () => {
     expect([...token.gkScopes]).toEqual(["a", "b"]);
   });
 
+  test("names its client as client_id, azp or sub, and its scopes as scope or scp", async () => {
+    const { client_id: _, sub: __, scope: ___, ...bare } = base;
+    const read = async (claims: JWTPayload, from = verifier) => {
+      const { clientId, subject, scopes, jti } = await from.verify(await sign({ ...bare, ...claims }));
+      return { clientId, subject, scopes: [...scopes], jti };
+    };
+    expect(await read({})).toEqual({ clientId: "", subject: "", scopes: [], jti: null });
+    expect(await read({ sub: "s", scp: ["nlu"], jti: "j" })).toEqual({
+      clientId: "s",
+      subject: "s",
+      scopes: ["nlu"],
+      jti: "j",
+    });
+    expect(await read({ sub: "s", azp: "a", client_id: 7, scope: "bio  tts ", scp: "nlu" })).toMatchObject({
+      clientId: "a",
+      scopes: ["bio", "tts"],
+    });
+    expect(await read({ sub: "s", azp: 7 })).toMatchObject({ clientId: "s" });
+    expect(await read({ azp: "a", client_id: "c" })).toMatchObject({ clientId: "c" });
+    const renamed = createVerifier({ issuers: [{ ...trusted, scopeClaim: "permissions" }], clock });
+    expect(await read({ permissions: ["bio"], scope: "tts" }, renamed)).toMatchObject({ scopes: ["bio"] });
+  });
+
+  test("has at most 16,384 characters", async () => {
+    /** Base64 has no text of 4n + 1 characters, so the header is padded as well. */
+    const ofLength = async (length: number) => {
+      for (const note of ["", "x", "xx"]) {
+        const padded = (pad: number) => sign({ ...base, pad: "x".repeat(pad) }, { header: { note } });
+        const pad = Math.floor(((length - (await padded(0)).length) * 3) / 4);
+        for (const token of [await padded(pad - 1), await padded(pad), await padded(pad + 1)])
+          if (token.length === length) return token;
+      }
+      throw new Error(`no token of ${length} characters`);
+    };
+    await verifier.verify(await ofLength(16_384), "bio");
+    await refused(await ofLength(16_385)).toMatchObject({ message: "the token is malformed" });
+  });
+
   test("without the claim gives access to no biometric scope", async () => {
     const { gk_scopes: _, ...claims } = base;
     expect((await verifier.verify(await sign(claims), "bio")).gkScopes.size).toBe(0);
@@ -65,6 +103,7 @@ describe("a good token", () => {
     await refused(await sign({ ...base, iat: S + 31 })).toMatchObject({ code: "invalid_token" });
     await refused(await sign({ ...base, nbf: S + 31 })).toMatchObject({ code: "invalid_token" });
     expect(() => createVerifier({ issuers: [trusted], clockSkewS: 301 })).toThrow(RangeError);
+    createVerifier({ issuers: [trusted], clockSkewS: 300 });
     expect(() => createVerifier({ issuers: [{ ...trusted, clockSkewS: -1 }] })).toThrow(RangeError);
   });
 });
@@ -86,6 +125,18 @@ describe("a bad token is refused with 401 invalid_token", () => {
     ["expired", () => sign({ ...base, exp: S - 3600 }), /^Access Token Expired$/],
     ["with an unknown key id", () => sign(base, { header: { kid: "k2" } }), /key/],
     ["with a critical header we do not know", () => sign(base, { header: { crit: ["x"], x: 1 } }), /malformed/],
+    [
+      "with a payload that is not encoded (RFC 7797)",
+      async () => {
+        const payload = base64url.encode(JSON.stringify(base));
+        const { protected: header, signature } = await new FlattenedSign(new TextEncoder().encode(payload))
+          .setProtectedHeader({ alg: "ES256", kid: "k1", b64: false, crit: ["b64"] })
+          .sign(keys.privateKey);
+        return `${header}.${payload}.${signature}`;
+      },
+      /malformed/,
+    ],
+    ["with a broken header", () => `e30x.${base64url.encode(JSON.stringify(base))}.AAAA`, /malformed/],
     ["empty", () => "", /malformed/],
     ["not a token", () => "abc.def", /malformed/],
     ["too long", () => `${"a".repeat(20_000)}.b.c`, /malformed/],
@@ -147,6 +198,9 @@ describe("a bad token is refused with 401 invalid_token", () => {
     await expect(verifier.authorize(undefined, "bio")).rejects.toMatchObject({
       status: 401,
       headers: { "WWW-Authenticate": 'Bearer realm="vivavoce", scope="bio"' },
+    });
+    await expect(verifier.authorize(null)).rejects.toMatchObject({
+      headers: { "WWW-Authenticate": 'Bearer realm="vivavoce"' },
     });
     await expect(verifier.authorize("Basic abc", "bio")).rejects.toMatchObject({ status: 401 });
     for (const nothing of ["Bearer", "Bearer ", "bearer   "])
@@ -243,9 +297,51 @@ describe("a token seen before", () => {
       await moving.verify(token, "bio");
       await moving.verify(token, "bio");
       published = left;
-      now += 10_001;
+      now += 10_000;
+      await moving.verify(token, "bio");
+      now += 1;
       await refused(token, moving).toMatchObject({ code: "invalid_token" });
     }
+  });
+});
+
+describe("keys from a function", () => {
+  const opened = () => {
+    const state = { now: NOW, published: [jwk], reads: 0 };
+    const source = async () => {
+      state.reads++;
+      return { keys: state.published };
+    };
+    return {
+      state,
+      verifier: createVerifier({ issuers: [{ ...trusted, keys: source }], clock: { now: () => state.now } }),
+    };
+  };
+
+  test("are read at most once a second for tokens that name unknown keys, or none", async () => {
+    const { state, verifier: counting } = opened();
+    await counting.verify(await sign(), "bio");
+    state.published = [jwk, { ...(await exportJWK(otherKeys.publicKey)), kid: "k2", alg: "ES256" }];
+    const next = await sign(base, { key: otherKeys.privateKey, header: { kid: "k2" } });
+    state.now += 999;
+    for (const kid of ["a", "b", "k2"])
+      await refused(await sign(base, { header: { kid } }), counting).toThrow("unknown");
+    expect(state.reads).toBe(1);
+    state.now += 1;
+    await counting.verify(next, "bio");
+    expect(state.reads).toBe(2);
+    for (const kid of ["a", undefined])
+      await refused(await sign(base, { header: { kid } }), counting).toThrow("unknown");
+    expect(state.reads).toBe(2);
+  });
+
+  test("are read again after the clock was set back", async () => {
+    const { state, verifier: counting } = opened();
+    const token = await sign({ ...base, iat: S - 7200 });
+    await counting.verify(token, "bio");
+    state.published = [];
+    state.now -= 3_600_000;
+    await refused(token, counting).toMatchObject({ code: "invalid_token" });
   });
 });
 
@@ -325,18 +421,40 @@ describe("issuers", () => {
     }
   });
 
-  test("an issuer that cannot be reached is retried rarely, however many tokens name it", async () => {
+  test("an issuer that cannot be reached is retried every five seconds, however many tokens name it", async () => {
     let requests = 0;
+    let now = NOW;
+    let status = 500;
     const server = createServer((_, response) => {
       requests++;
-      response.writeHead(500).end();
+      response.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify({ keys: [jwk] }));
     }).listen(0, "127.0.0.1");
     await new Promise((resolve) => server.once("listening", resolve));
     try {
       const { port } = server.address() as AddressInfo;
-      const remote = createVerifier({ issuers: [{ ...trusted, keys: `http://127.0.0.1:${port}/jwks` }], clock });
-      for (let i = 0; i < 20; i++) await remote.verify(await sign({ ...base, jti: String(i) }), "bio").catch(() => {});
+      const url = new URL(`http://127.0.0.1:${port}/jwks`);
+      const remote = createVerifier({ issuers: [{ ...trusted, keys: url }], clock: { now: () => now } });
+      const ask = async (jti: number) =>
+        refused(await sign({ ...base, jti: String(jti) }), remote).toMatchObject({
+          status: 503,
+          headers: { "Retry-After": "5" },
+        });
+      for (let i = 0; i < 20; i++) await ask(i);
+      now += 4_999;
+      await ask(20);
       expect(requests).toBe(1);
+      now += 1;
+      await ask(21);
+      expect(requests).toBe(2);
+      // A clock that is set back does not make the wait longer.
+      now -= 3_600;
+      await ask(22);
+      expect(requests).toBe(3);
+      status = 200;
+      now += 5_000;
+      await remote.verify(await sign(), "bio");
+      await remote.verify(await sign({ ...base, jti: "another" }), "bio");
+      expect(requests).toBe(4);
     } finally {
       server.close();
     }
@@ -358,6 +476,40 @@ describe("issuers", () => {
       await remote.verify(await sign({ ...base, jti: "another" }), "bio");
       expect(requests).toBe(1);
     } finally {
+      server.close();
+    }
+  });
+
+  test("keys at a URL are fetched again after ten minutes, and for a new key after half a minute", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: NOW });
+    let requests = 0;
+    let published = [jwk];
+    const server = createServer((_, response) => {
+      requests++;
+      response.setHeader("Content-Type", "application/json").end(JSON.stringify({ keys: published }));
+    }).listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    try {
+      const { port } = server.address() as AddressInfo;
+      const remote = createVerifier({ issuers: [{ ...trusted, keys: `http://127.0.0.1:${port}/jwks` }] });
+      let count = 0;
+      const ask = async (key = keys.privateKey, kid = "k1") =>
+        remote.verify(await sign({ ...base, jti: String(count++) }, { key, header: { kid } }), "bio");
+      await ask();
+      published = [jwk, { ...(await exportJWK(otherKeys.publicKey)), kid: "k2", alg: "ES256" }];
+      vi.setSystemTime(NOW + 29_999);
+      await expect(ask(otherKeys.privateKey, "k2")).rejects.toThrow("the token's key is unknown");
+      vi.setSystemTime(NOW + 30_000);
+      await ask(otherKeys.privateKey, "k2");
+      expect(requests).toBe(2);
+      vi.setSystemTime(NOW + 629_999);
+      await ask();
+      expect(requests).toBe(2);
+      vi.setSystemTime(NOW + 630_000);
+      await ask();
+      expect(requests).toBe(3);
+    } finally {
+      vi.useRealTimers();
       server.close();
     }
   });
