@@ -96,6 +96,69 @@ describe("a client's token cache", () => {
     expect(await cache.token()).not.toBe(first);
   });
 
+  test("a token is never used after it has expired, even if the endpoint is down", async () => {
+    const { box, cache, breakWith } = await client();
+    const first = await cache.token();
+    breakWith(async () => new Response("", { status: 502 }));
+    box.advance(898_000);
+    expect(await cache.token()).toBe(first);
+    box.advance(2_000);
+    await expect(cache.token()).rejects.toMatchObject({
+      status: 502,
+      code: "unknown",
+      message: "the token endpoint answered 502",
+    });
+  });
+
+  test("a token that expires or is refused while the endpoint is asked is not used again", async () => {
+    for (const meanwhile of ["expired", "discarded"]) {
+      const { box, cache, breakWith } = await client();
+      const first = await cache.token();
+      box.advance(850_000);
+      breakWith(async () => {
+        if (meanwhile === "expired") box.advance(50_000);
+        else cache.discard(first);
+        return new Response("", { status: 502 });
+      });
+      await expect(cache.token()).rejects.toMatchObject({ status: 502 });
+    }
+  });
+
+  test.each([
+    [400, "refused"],
+    [429, "kept"],
+    [499, "refused"],
+    [500, "kept"],
+  ])("if a renewal is answered %i, the token is %s", async (status, outcome) => {
+    const { box, cache, breakWith } = await client();
+    const first = await cache.token();
+    box.advance(850_000);
+    breakWith(async () => Response.json({ error: "x" }, { status }));
+    if (outcome === "kept") expect(await cache.token()).toBe(first);
+    else await expect(cache.token()).rejects.toMatchObject({ status, code: "x" });
+  });
+
+  test.each([undefined, 0, "900"])("a token with the lifetime %j is used once", async (expires_in) => {
+    const { cache, requests, breakWith } = await client();
+    breakWith(async () => Response.json({ access_token: "x", token_type: "Bearer", expires_in }));
+    await cache.token();
+    await cache.token();
+    expect(requests()).toBe(2);
+  });
+
+  test("the message says why the endpoint was not reached", async () => {
+    const { cache, breakWith } = await client();
+    const message = async (why: unknown) => {
+      breakWith(() => Promise.reject(why));
+      return cache.token().catch((error: Error) => error.message);
+    };
+    const prefix = "the token endpoint cannot be reached: ";
+    expect(await message(new Error("no network"))).toBe(`${prefix}no network`);
+    expect(await message("nothing")).toBe(`${prefix}unknown`);
+    const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+    expect(await message(new TypeError("fetch failed", { cause: refused }))).toBe(`${prefix}connection refused`);
+  });
+
   test("a refusal is reported at once, with the endpoint's message", async () => {
     const { box, cache, breakWith } = await client();
     await cache.token();
@@ -106,6 +169,8 @@ describe("a client's token cache", () => {
 
   test.each([
     ["no token", () => Response.json({ token_type: "bearer" })],
+    ["an empty token", () => Response.json({ access_token: "", token_type: "bearer" })],
+    ["a token that is not a text", () => Response.json({ access_token: 7, token_type: "bearer" })],
     ["another type", () => Response.json({ access_token: "x", token_type: "mac" })],
     ["no JSON", () => new Response("<html>")],
     ["an error without words", () => new Response("", { status: 502 })],

@@ -2,7 +2,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import * as oauth from "oauth4webapi";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { StatusCode } from "../../src/contract/index.js";
+import { StatusError } from "../../src/contract/status-error.js";
 import { StoreError } from "../../src/store/errors.js";
 import { readText } from "../../src/token/form.js";
 import { createTokenService } from "../../src/token/service.js";
@@ -55,6 +57,23 @@ describe("the runtime token endpoint", () => {
     ).rejects.toThrow();
   });
 
+  test("other failures are answered 500, without their cause, which the log has", async () => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    const failing = vi.spyOn(box.service.documents, "get");
+    for (const [error, status] of [
+      [Object.assign(new Error("broken pipe"), { code: "EPIPE" }), 500],
+      [new Error("a bug"), 500],
+      [new StatusError({ statusCode: StatusCode.BUSY, message: "the store is busy" }), 503],
+    ] as const) {
+      failing.mockRejectedValueOnce(error);
+      const { response, body } = await tokenOf(box, clientId, secret, "bio");
+      expect(response.status).toBe(status);
+      expect(JSON.stringify(body)).not.toContain(error.message);
+      expect(box.audited.at(-1)).toEqual({ event: "failure", stack: expect.stringContaining(error.message) });
+    }
+  });
+
   test("answers 503 while the database does not answer, and so do the pages", async () => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
@@ -82,9 +101,9 @@ describe("the runtime token endpoint", () => {
     const foreign = { issuer: "https://other.example", keys: { keys: [] }, audience: "voice" };
     const clock = { now: box.now };
     const guard = createVerifier({ issuers: [box.service.runtimeIssuer, foreign], clock });
-    box.advance(904_000);
+    box.advance(904_999);
     await guard.verify(token, "bio");
-    box.advance(2_000);
+    box.advance(1);
     await expect(guard.verify(token, "bio")).rejects.toThrow("Access Token Expired");
     await expect(createVerifier({ issuers: [box.service.runtimeIssuer], clock }).verify(token)).rejects.toThrow();
   });
@@ -128,6 +147,7 @@ describe("the runtime token endpoint", () => {
     );
     expect(without.gkScopes.size).toBe(0);
     expect((await tokenOf(box, other.id, otherSecret, "bio")).body).toMatchObject({ error: "invalid_scope" });
+    expect((await tokenOf(box, other.id, otherSecret, "tts")).response.status).toBe(200);
     await box.service.applications.bindScopes(application.id, other.id, ["c"]);
     const bound = await box.service.runtime.verify(
       String((await tokenOf(box, other.id, otherSecret, "bio")).body.access_token),
@@ -156,6 +176,12 @@ describe("the runtime token endpoint", () => {
       400,
       "invalid_request",
     ],
+    [
+      "a client assertion",
+      { grant_type: "client_credentials", scope: "tts", client_assertion: "x" },
+      400,
+      "invalid_request",
+    ],
   ])("%s is refused as RFC 6749 has it", async (_, fields, status, error) => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
@@ -163,6 +189,29 @@ describe("the runtime token endpoint", () => {
     expect(response.status).toBe(status);
     expect(await response.json()).toMatchObject({ error, error_description: expect.any(String) });
     expect(response.headers.get("Cache-Control")).toBe("no-store");
+  });
+
+  test("a secret in the form needs the client's id; a client named in both places is accepted", async () => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    const grant = { grant_type: "client_credentials", scope: "tts" };
+    const alone = await box.fetch("/oauth2/token", form(null, { ...grant, client_secret: secret }));
+    expect([alone.status, await alone.json()]).toEqual([
+      400,
+      { error: "invalid_request", error_description: "client_secret is sent without client_id; send both" },
+    ]);
+    const named = form(basic(clientId, secret), { ...grant, client_id: clientId });
+    expect((await box.fetch("/oauth2/token", named)).status).toBe(200);
+  });
+
+  test("the log has the address of the connection, or unknown without one", async () => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    const init = form(basic(clientId, secret), { grant_type: "client_credentials", scope: "tts" });
+    const connection = { incoming: { socket: { remoteAddress: "192.0.2.1" } } } as never;
+    await box.app.fetch(new Request(`${ISSUER}/oauth2/token`, init), connection);
+    await box.fetch("/oauth2/token", init);
+    expect(box.audited).toMatchObject([{ address: "192.0.2.1" }, { address: "unknown" }]);
   });
 
   test("a scope that the environment does not have is refused", async () => {
@@ -224,6 +273,15 @@ describe("the runtime token endpoint", () => {
     const longest = "grant_type=client_credentials&scope=".padEnd(32_768, "x");
     expect((await post(longest)).status).toBe(400);
     expect((await post(`${longest}x`)).status).toBe(413);
+    for (const init of [{ body: new TextEncoder().encode("grant_type=client_credentials&scope=tts") }, {}]) {
+      const bare = { method: "POST", headers: { Authorization: authorization }, ...init };
+      expect(await (await box.fetch("/oauth2/token", bare)).json()).toMatchObject({
+        error_description: "the body must be application/x-www-form-urlencoded",
+      });
+    }
+    expect(await (await box.fetch("/oauth2/token", { method: "POST", headers })).json()).toMatchObject({
+      error_description: "grant_type is missing",
+    });
     const get = await box.fetch("/oauth2/token?grant_type=client_credentials&scope=tts", { headers });
     expect(get.status).toBe(405);
     expect(get.headers.get("Allow")).toBe("POST");
@@ -331,7 +389,82 @@ describe("applications and clients", () => {
     });
     await applications.deleteClient(application.id, id);
     expect((await applications.get(application.id)).clients.map(({ name }) => name)).toEqual(["ivr"]);
+    const names = ["c".repeat(64), "0"];
+    for (const name of names) await applications.createClient(application.id, { name });
+    expect((await applications.get(application.id)).clients.map(({ name }) => name)).toEqual(["ivr", ...names]);
     await expect(applications.deleteClient(application.id, id)).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test("are listed from the oldest, and deleted once", async () => {
+    const box = createBox();
+    const { applications } = box.service;
+    const create = (name: string) => applications.create({ name, environment: "dev", geography: "us" });
+    const late = await create("late");
+    box.advance(-1000);
+    const early = await create("early");
+    expect((await applications.list()).map(({ name }) => name)).toEqual(["early", "late"]);
+    const deleted = await Promise.allSettled([applications.delete(early.id), applications.delete(early.id)]);
+    expect(deleted).toMatchObject([{ status: "fulfilled" }, { status: "rejected", reason: { code: "not_found" } }]);
+    expect((await applications.list()).map(({ id }) => id)).toEqual([late.id]);
+  });
+
+  test("names and environments have 1 to 128 characters", async () => {
+    const { applications } = createBox().service;
+    const create = (name: string, environment: string) => applications.create({ name, environment, geography: "us" });
+    const [longest, longer] = ["n".repeat(128), "n".repeat(129)];
+    expect(await create(longest, longest)).toMatchObject({ name: longest, environment: longest });
+    for (const [name, environment] of [
+      [longer, "dev"],
+      ["Bank", longer],
+    ] as const)
+      await expect(create(name, environment)).rejects.toMatchObject({ code: "invalid_request", refusal: "nameLength" });
+  });
+
+  test("a geography keeps the settings that a change does not name", async () => {
+    const { applications } = createBox().service;
+    const given = { scopes: ["tts"], oauthServerUrl: "https://sso.example/token", endpoints: { tts: "tts.example:1" } };
+    const { id, geographies } = await applications.create({
+      name: "Bank",
+      environment: "dev",
+      geography: "us",
+      ...given,
+    });
+    const bio = "box.example:443";
+    expect(geographies).toEqual({ us: { ...given, endpoints: { bio, tts: "tts.example:1" } } });
+    const changed = async (settings: object, geography = "us") =>
+      (await applications.putGeography(id, geography, settings)).geographies[geography];
+    expect(await changed({ endpoints: { asr: "asr.example:2" } })).toEqual({
+      ...given,
+      endpoints: { bio, tts: "tts.example:1", asr: "asr.example:2" },
+    });
+    expect(await changed({ scopes: ["nlu"] })).toMatchObject({ scopes: ["nlu"], oauthServerUrl: given.oauthServerUrl });
+    expect(await changed({}, "eu")).toEqual({
+      scopes: ["asr", "asr.wordset", "nlu", "nlu.wordset", "dlg", "tts", "log", "bio"],
+      oauthServerUrl: `${ISSUER}/oauth2/token`,
+      endpoints: { bio },
+    });
+    await expect(changed({ scopes: ["shout"] })).rejects.toMatchObject({ code: "invalid_scope" });
+    await expect(changed({}, "e u")).rejects.toMatchObject({ refusal: "clientIdPart" });
+  });
+
+  test.each([
+    ["http://box.example", "box.example:80"],
+    ["http://127.0.0.1:8080", "127.0.0.1:8080"],
+    ["http://[::1]:8080", "[::1]:8080"],
+  ])("the voiceprint service of a box at %s is at %s", async (issuer, bio) => {
+    const { applications } = createBox({ issuer }).service;
+    const created = await applications.create({ name: "Bank", environment: "dev", geography: "us" });
+    expect(created.geographies.us!.endpoints).toEqual({ bio });
+  });
+
+  test("a client shows whether and since when it has a secret", async () => {
+    const box = createBox();
+    const { applications } = box.service;
+    const { id, clients } = await applications.create({ name: "Bank", environment: "dev", geography: "us" });
+    expect(clients).toMatchObject([{ hasSecret: false, secretCreatedAt: null }]);
+    box.advance(5);
+    await applications.regenerateSecret(id, clients[0]!.id);
+    expect((await applications.get(id)).clients).toMatchObject([{ hasSecret: true, secretCreatedAt: box.now() }]);
   });
 
   test("if two clients are deleted at the same moment, one stays", async () => {
@@ -384,6 +517,13 @@ describe("applications and clients", () => {
     await expect(box.service.applications.bindScopes(application.id, clientId, ["a b"])).rejects.toMatchObject({
       code: "invalid_request",
     });
+    const bind = async (...scopes: string[]) =>
+      (await box.service.applications.bindScopes(application.id, clientId, scopes)).gkScopes;
+    expect(await bind("a", "b", "a")).toEqual(["a", "b"]);
+    // With the commas between them, the ids of a client have at most 4,096 characters.
+    const many = Array.from({ length: 31 }, (_, i) => String(i).padEnd(128, "x"));
+    expect(await bind(...many, "y".repeat(97))).toHaveLength(32);
+    await expect(bind(...many, "y".repeat(98))).rejects.toMatchObject({ refusal: "scopeIds" });
   });
 
   test("the store has only hashes of secrets, and no view shows them", async () => {
