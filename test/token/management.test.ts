@@ -108,6 +108,8 @@ describe("service accounts", () => {
     expect((await call("GET", "/me")).status).toBe(401);
     box.advance(3_600_000);
     expect((await call("GET", "/me")).status).toBe(200);
+    expect((await change("another password", "another password")).headers.get("Set-Cookie")).toBeNull();
+    box.advance(3_600_000);
     for (let i = 0; i < 5; i++) await change(`guess number ${i}`, "another password");
     expect((await change("another password", "yet another one")).status).toBe(429);
   });
@@ -141,6 +143,24 @@ describe("service accounts", () => {
     expect((await asked("GET", "/me", "")).status).toBe(401);
   });
 
+  test("another user who is signed in to the browser stays so when a token's user changes the password", async () => {
+    const box = createBox();
+    const { cache } = await administrator(box);
+    const mia = await box.service.users.create({ name: "mia", role: "member", password: "correct horse battery" });
+    const { cookie } = await box.service.sessions.start(mia);
+    const changed = await box.fetch("/management/v1/me/password", {
+      method: "PUT",
+      headers: {
+        Authorization: await cache.authorization(),
+        Cookie: `vivavoce_session=${cookie}`,
+        "Content-Type": "application/json",
+      },
+      body: JSON.stringify({ current: "correct horse battery", password: "another password" }),
+    });
+    expect([changed.status, changed.headers.get("Set-Cookie")]).toEqual([204, null]);
+    expect((await box.service.sessions.find(cookie))?.user.name).toBe("mia");
+  });
+
   test("users see and delete their own credentials only", async () => {
     const box = createBox();
     const olga = await administrator(box);
@@ -164,6 +184,7 @@ describe("service accounts", () => {
     const { call, credential, secret } = await administrator(box);
     await call("GET", "/me");
     await box.service.deleteUser("olga");
+    expect(await box.service.credentials.get(credential.clientId)).toBeNull();
     await box.service.users.create({ name: "olga", role: "owner", password: "correct horse battery" });
     expect((await call("GET", "/me")).status).toBe(401);
     const response = await box.fetch(
@@ -181,6 +202,14 @@ describe("service accounts", () => {
     [{ kind: "user", label: "x", redirectUris: ["https://*.example/"] }, "must not have a wildcard"],
     [{ kind: "user", label: "x", redirectUris: ["http://a.example/"] }, "must be https, or http on this machine"],
     [{ kind: "user", label: "x", redirectUris: ["javascript:alert(1)"] }, "must be https"],
+    [{ kind: "user", label: "x", redirectUris: ["ftp://localhost/"] }, "must be https"],
+    [{ kind: "user", label: "x", redirectUris: ["https://olga@a.example/"] }, "must not have a user name or password"],
+    [{ kind: "user", label: "x", redirectUris: ["https://:pw@a.example/"] }, "must not have a user name or password"],
+    [
+      { kind: "user", label: "x", redirectUris: Array.from({ length: 11 }, (_, i) => `https://a.example/${i}`) },
+      "needs 1 to 10 redirect addresses",
+    ],
+    [{ kind: "user", label: "x", redirectUris: ["https://a.example/".padEnd(257, "x")] }, "redirectUris.0"],
     [{ kind: "robot", label: "x" }, "kind"],
     [{ kind: "service", label: "" }, "label"],
     [{ kind: "service", label: "x", extra: 1 }, "extra"],
@@ -189,6 +218,34 @@ describe("service accounts", () => {
     const response = await call("POST", "/me/credentials", body);
     expect(response.status).toBe(400);
     expect(((await response.json()) as { error_description: string }).error_description).toContain(why);
+  });
+
+  test("a credential of a user has up to ten redirect addresses, each of up to 256 characters", async () => {
+    const { call } = await administrator(createBox());
+    const redirectUris = [
+      ...["http://127.0.0.1:8080/cb", "http://[::1]/cb", "http://localhost/cb"],
+      ...Array.from({ length: 7 }, (_, i) => `https://a.example/${i}/`.padEnd(256, "x")),
+    ];
+    const created = await call("POST", "/me/credentials", { kind: "user", label: " Console ", redirectUris });
+    expect(created.status).toBe(201);
+    expect(await created.json()).toMatchObject({ credential: { label: "Console", redirectUris } });
+  });
+
+  test("a user's credentials are listed from the oldest, and deleted once", async () => {
+    const box = createBox();
+    const { call, user, credential } = await administrator(box);
+    box.advance(-1000);
+    const { credential: older } = await box.service.credentials.create(user, { kind: "service", label: "older" });
+    box.advance(1000);
+    const listed = async () =>
+      ((await (await call("GET", "/me/credentials")).json()) as { clientId: string }[]).map(({ clientId }) => clientId);
+    expect(await listed()).toEqual([older.clientId, credential.clientId]);
+    const remove = () => box.service.credentials.delete(user, older.clientId);
+    expect((await Promise.allSettled([remove(), remove()])).map(({ status }) => status).sort()).toEqual([
+      "fulfilled",
+      "rejected",
+    ]);
+    expect(await listed()).toEqual([credential.clientId]);
   });
 
   const application = { name: "x", environment: "y", geography: "eu" };
@@ -223,8 +280,19 @@ describe("the management interface", () => {
     expect(bare.status).toBe(401);
     expect(bare.headers.get("WWW-Authenticate")).toBe('Bearer realm="vivavoce", scope="platform-api"');
     expect((await call("GET", "/nothing")).status).toBe(404);
-    expect((await call("POST", "/applications", { name: "x" })).status).toBe(400);
-    expect((await call("POST", "/applications", [])).status).toBe(400);
+    expect(await (await call("POST", "/applications", { name: 7 })).json()).toEqual({
+      error: "invalid_request",
+      error_description: expect.stringContaining("name: "),
+    });
+    expect(await (await call("POST", "/applications", [])).json()).toMatchObject({
+      error_description: expect.stringMatching(/^the body: /),
+    });
+    const text = await box.fetch("/management/v1/applications", {
+      method: "POST",
+      headers: { Authorization: await cache.authorization(), "Content-Type": "text/plain" },
+      body: JSON.stringify({ name: "Bank", environment: "dev", geography: "eu" }),
+    });
+    expect(await text.json()).toMatchObject({ error_description: "the body must be application/json" });
     const broken = await box.fetch("/management/v1/applications", {
       method: "POST",
       headers: { Authorization: await cache.authorization(), "Content-Type": "application/json" },
@@ -233,6 +301,68 @@ describe("the management interface", () => {
     expect(await broken.json()).toMatchObject({ error: "invalid_request", error_description: "the body is not JSON" });
     expect((await call("GET", "/applications/none")).status).toBe(404);
     expect(broken.headers.get("Cache-Control")).toBe("no-store");
+  });
+
+  test("an unknown path of one's own account is not found, for members too", async () => {
+    const { call } = await administrator(createBox(), "member");
+    for (const [method, path] of [
+      ["PUT", "/me"],
+      ["GET", "/me/nothing"],
+      ["DELETE", "/me/credentials"],
+    ] as const)
+      expect((await call(method, path)).status).toBe(404);
+  });
+
+  test("what is created is answered 201, what is changed 200, what is deleted 204", async () => {
+    const { call } = await administrator(createBox());
+    const answered = async (status: number, method: string, path: string, body?: unknown) => {
+      const response = await call(method, path, body);
+      expect([method, path, response.status]).toEqual([method, path, status]);
+      expect(response.headers.get("Cache-Control")).toBe("no-store");
+      return status === 204 ? null : response.json();
+    };
+    const names = { name: "Bank", environment: "dev", geography: "eu" };
+    const { id } = (await answered(201, "POST", "/applications", names)) as Application;
+    await answered(200, "PATCH", `/applications/${id}`, { name: "Bank of Ada" });
+    await answered(200, "PUT", `/applications/${id}/geographies/us`, {});
+    const client = (await answered(201, "POST", `/applications/${id}/clients`, { name: "ivr" })) as { id: string };
+    const at = `/applications/${id}/clients/${encodeURIComponent(client.id)}`;
+    expect(await answered(201, "POST", `${at}/secret`)).toEqual({
+      clientId: client.id,
+      clientSecret: expect.stringMatching(/^[\w-]{43}$/),
+    });
+    await answered(200, "PUT", `${at}/scopes`, { gkScopes: ["s"] });
+    await answered(204, "DELETE", at);
+    await answered(204, "DELETE", `/applications/${id}`);
+    const shop = { name: "Shop", sites: ["306"] };
+    const { registration } = (await answered(201, "POST", "/registrations", shop)) as {
+      registration: { clientId: string };
+    };
+    expect(await answered(200, "GET", `/registrations/${registration.clientId}`)).toMatchObject(shop);
+    await answered(200, "POST", `/registrations/${registration.clientId}/lock`);
+    await answered(201, "POST", `/registrations/${registration.clientId}/reregister`);
+    await answered(201, "POST", "/users", { name: "mia", role: "member", password: "correct horse battery" });
+    await answered(200, "PATCH", "/users/mia", { disabled: true });
+    await answered(204, "DELETE", "/users/mia");
+    await answered(200, "PUT", "/sites/306/business-units/1/agents/ann", { state: "online" });
+    await answered(200, "PUT", "/sites/306/business-units/1/hours", { timeZone: "UTC", weekly: {} });
+    await answered(200, "DELETE", "/sites/306/business-units/1/hours");
+    await answered(200, "DELETE", "/sites/306/business-units/1/agents/ann");
+    await answered(201, "POST", "/keys/rotate", {});
+  });
+
+  test("the last owner can neither be demoted, nor disabled, nor deleted", async () => {
+    const { call } = await administrator(createBox());
+    for (const [method, body] of [["PATCH", { role: "member" }], ["PATCH", { disabled: true }], ["DELETE"]] as const) {
+      const refused = await call(method, "/users/olga", body);
+      expect([refused.status, await refused.json()]).toMatchObject([
+        409,
+        { error: "conflict", error_description: "olga is the last owner; make another user an owner first" },
+      ]);
+    }
+    for (const body of [{ role: "owner" }, { disabled: false }])
+      expect((await call("PATCH", "/users/olga", body)).status).toBe(200);
+    expect((await call("PATCH", "/users/olga", { password: "another password" })).status).toBe(200);
   });
 
   test.each(["%20", "0x10", "1e3", "-1", "1".repeat(16)])("refuses business unit %s", async (unit) => {
@@ -284,11 +414,14 @@ describe("the management interface", () => {
     expect((await call("POST", `/registrations/${secret}/lock`)).status).toBe(404);
     expect((await call("DELETE", `/me/credentials/${secret}`)).status).toBe(404);
     expect((await call("POST", `/${secret}`)).status).toBe(404);
+    expect((await call("PATCH", `/users/${secret}`, { role: "king" })).status).toBe(400);
+    expect((await call("GET", `/${secret}`)).status).toBe(404);
     expect(JSON.stringify(box.audited)).not.toContain(secret);
     expect(box.audited.flatMap((event) => (event.event === "managed" ? [event.route] : []))).toEqual([
       "/management/v1/registrations/:clientId/lock",
       "/management/v1/me/credentials/:clientId",
       "*",
+      "/management/v1/users/:name",
     ]);
   });
 
@@ -340,7 +473,7 @@ describe("the management interface", () => {
       await expect(applications.deleteClient(application.id, application.clients[0]!.id)).rejects.toMatchObject({
         code: "conflict",
       });
-      await applications.delete(application.id);
+      expect(await applications.delete(application.id)).toBeUndefined();
       await expect(applications.get(application.id)).rejects.toMatchObject({ code: "not_found" });
     });
 
@@ -356,6 +489,26 @@ describe("the management interface", () => {
       });
       expect((await users.list()).map(({ name }) => name)).toContain("mia@bank");
       expect(JSON.stringify(await users.list())).not.toContain("scrypt");
+      for (const wrong of [{ name: "a b" }, { name: "" }, { role: "king" as never }])
+        await expect(
+          users.create({ name: "new", role: "member", password: "correct horse battery", ...wrong }),
+        ).rejects.toMatchObject({ code: "invalid_request" });
+      await expect(users.change("mia@bank", { role: "king" as never })).rejects.toMatchObject({
+        code: "invalid_request",
+      });
+      await expect(users.change("nobody", { disabled: true })).rejects.toMatchObject({
+        code: "not_found",
+        message: "user nobody does not exist",
+      });
+      for (const length of [10, 256]) {
+        const password = "p".repeat(length);
+        await users.change("mia@bank", { password });
+        expect(await box.service.users.authenticate(" Mia@Bank ", password)).toMatchObject({ name: "mia@bank" });
+      }
+      for (const length of [9, 257])
+        await expect(users.change("mia@bank", { password: "p".repeat(length) })).rejects.toMatchObject({
+          message: "the password must have 10 to 256 characters",
+        });
       expect(await users.change("mia@bank", { role: "owner", disabled: true })).toMatchObject({
         role: "owner",
         disabled: true,
@@ -414,6 +567,32 @@ describe("the management interface", () => {
         (await administration.createCredential("olga", { kind: "service", label: "more" })).credential.userName,
       ).toBe("olga");
       await expect(administration.createCredential("nobody", { kind: "service", label: "more" })).rejects.toThrow();
+      const own = administration.createCredential(undefined, { kind: "service", label: "mine" });
+      if (place === "on the store") await expect(own).rejects.toMatchObject({ code: "not_found" });
+      else expect((await own).credential).toMatchObject({ userName: "olga", label: "mine" });
     });
   });
+});
+
+test.each([
+  [
+    new Response("<h1>Bad gateway</h1>", { status: 502 }),
+    { code: "server_error", status: 502, message: "the box answered HTTP 502" },
+  ],
+  [
+    Response.json({ error: "conflict", error_description: "again" }, { status: 409 }),
+    { code: "conflict", status: 409, message: "again" },
+  ],
+])("the management client reports what the box answered", async (response, error) => {
+  const asked: string[] = [];
+  const client = createManagementClient({
+    url: `${ISSUER}/`,
+    authorization: async () => "Bearer x",
+    fetch: async (url) => {
+      asked.push(String(url));
+      return response;
+    },
+  });
+  await expect(client.users.list()).rejects.toMatchObject(error);
+  expect(asked).toEqual([`${ISSUER}/management/v1/users`]);
 });
