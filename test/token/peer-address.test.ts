@@ -25,6 +25,11 @@ describe("the caller's address", () => {
     ["IPv4 with a port", ["10.0.0.1"], "10.0.0.1", "203.0.113.9:49152", "203.0.113.9"],
     ["IPv6 with a port", ["10.0.0.1"], "10.0.0.1", "[2001:db8::7]:49152", "2001:db8::7"],
     ["no connection at all", ["10.0.0.1"], undefined, "192.0.2.1", ""],
+    ["one address of a network", ["10.0.0.1/32", "fd00::1/128"], "10.0.0.1", "192.0.2.7", "192.0.2.7"],
+    ["one IPv6 address of a network", ["10.0.0.1/32", "fd00::1/128"], "fd00::1", "192.0.2.7", "192.0.2.7"],
+    ["the address beside it", ["10.0.0.1/32", "fd00::1/128"], "10.0.0.2", "192.0.2.7", "10.0.0.2"],
+    ["every address", ["0.0.0.0/0"], "192.0.2.1", "192.0.2.7", "192.0.2.7"],
+    ["no address but a Unix socket", ["10.0.0.1"], "", "192.0.2.7", ""],
   ])("%s", (_, proxies, peer, header, address) => {
     expect(createPeerAddress(proxies)(peer, header)).toBe(address);
   });

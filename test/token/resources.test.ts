@@ -98,6 +98,18 @@ describe("resource URNs", () => {
     [`${MODEL}bank/platform.dialog?=language=eng-USA`, "unexpected-language", 52],
     [`${MODEL}ba nk/platform.dialog`, "malformed-part", 32],
     [`${MODEL}ba%zz/platform.dialog`, "malformed-part", 32],
+    [`${MODEL} bank/platform.dialog`, "malformed-part", 30],
+    [`${MODEL}bank/platform.dialog/x`, "extra-part", 51],
+    [`${WORDSET}`, "missing-part", 37],
+    [`${WORDSET}bank`, "missing-part", 41],
+    [`${WORDSET}bank//eng-USA/platform.asr`, "missing-part", 42],
+    [`${WORDSET}bank/places`, "missing-language", 48],
+    [`${WORDSET}bank/places//platform.asr`, "missing-language", 49],
+    [`${WORDSET}bank/places/eng-USA`, "missing-part", 56],
+    [`${WORDSET}bank/places/eng-USA?=user_id=x`, "missing-part", 56],
+    [`${WORDSET}bank/places/eng-USA/platform.asr/x`, "extra-part", 70],
+    [`${WORDSET}bank/places/eng-USA/platform.asr?=user_id=a%4`, "malformed-part", 80],
+    [`${WORDSET}bank/places/eng-USA/platform.asr?=user_id=a/b`, "malformed-part", 80],
     [`${WORDSET}bank/places/platform.asr`, "malformed-language", 49],
     [`${WORDSET}bank/places/eng-USA/platform.dialog`, "unknown-service", 57],
     [`${WORDSET}bank/places/eng-USA/platform.asr?=user_id=`, "missing-part", 79],
@@ -107,12 +119,15 @@ describe("resource URNs", () => {
   });
 
   test("a URN that cannot be parsed is never built", () => {
-    expect(() => formatUrn({ kind: "recognition", contextTag: "", language: "eng-USA" })).toThrow(UrnError);
-    expect(() => formatUrn({ kind: "recognition", contextTag: "a", language: "english" })).toThrow(UrnError);
-    expect(() => formatUrn({ kind: "dialog", contextTag: "\ud800" })).toThrow(UrnError);
-    expect(() =>
-      formatUrn({ kind: "wordset", context: "a", name: "b", language: "eng-USA", service: "platform.dialog" as never }),
-    ).toThrow(UrnError);
+    const wordset = { kind: "wordset", context: "a", name: "b", language: "eng-USA", service: "platform.asr" } as const;
+    for (const [urn, code] of [
+      [{ kind: "recognition", contextTag: "", language: "eng-USA" }, "missing-part"],
+      [{ kind: "recognition", contextTag: "a", language: "english" }, "malformed-language"],
+      [{ kind: "dialog", contextTag: "\ud800" }, "malformed-part"],
+      [{ ...wordset, service: "platform.dialog" as never }, "unknown-service"],
+      [{ ...wordset, userId: "" }, "missing-part"],
+    ] as [ResourceUrn, string][])
+      expect(() => formatUrn(urn)).toThrow(expect.objectContaining({ name: "UrnError", code, at: 0 }));
   });
 });
 
@@ -156,6 +171,7 @@ describe("config.json", () => {
   test("can be read back, also as a single block", async () => {
     const blocks = credentialBlocks(await example(), "eu");
     expect(readConfig(writeConfig(blocks))).toEqual(blocks);
+    expect(writeConfig(blocks)).toMatch(/^\[\n {2}\{\n {4}"client_id": .*\n\]\n$/s);
     expect(readConfig(JSON.stringify(blocks[0]))).toEqual([blocks[0]]);
   });
 
@@ -167,6 +183,8 @@ describe("config.json", () => {
       /^config.json: 0.asr_endpoint: must be host:port$/,
     );
     expect(() => readConfig(JSON.stringify({ ...block, client_id: undefined }))).toThrow(/client_id/);
+    expect(() => readConfig(JSON.stringify({ ...block, client_id: "" }))).toThrow(/client_id/);
+    expect(readConfig(JSON.stringify({ ...block, client_id: "x" }))).toEqual([{ ...block, client_id: "x" }]);
     expect(() => readConfig(JSON.stringify({ ...block, oauth_server_url: "ftp://x" }))).toThrow(/oauth_server_url/);
   });
 });
@@ -213,6 +231,7 @@ describe("asr_params, nlu_params, dlg_params", () => {
     ],
     ["nlu_params", '{"urn":"x"}', "must begin with urn: (at 0)"],
     ["nlu_params", '{"urn":"x","more":1}', "more"],
+    ["nlu_params", '{"urn":"x","language":"english"}', "language: must be of the form eng-USA"],
   ] as const)("%s refuses %s", (kind, text, why) => {
     expect(() => readParams(kind, text)).toThrow(why);
   });

@@ -1,3 +1,4 @@
+import { scryptSync } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { auditTo, loggableClientId } from "../../src/token/audit.js";
@@ -5,6 +6,7 @@ import { parseBasic } from "../../src/token/basic.js";
 import { basicAuthorization } from "../../src/token/cache.js";
 import { formatClientId, parseClientId } from "../../src/token/client-id.js";
 import { systemRandom } from "../../src/token/clock.js";
+import { errorResponse, OAuthError, type OAuthErrorCode } from "../../src/token/errors.js";
 import { createSecrets } from "../../src/token/secret.js";
 
 const header = (text: string): string => `Basic ${Buffer.from(text).toString("base64")}`;
@@ -42,20 +44,47 @@ describe("the Basic header", () => {
   });
 
   test.each([
-    undefined,
-    null,
-    "",
-    "Basic",
-    "basic ",
-    "Bearer abc",
-    header("id:secret").replace("Basic", "Bearer"),
-    "Basic a b",
-    "Basic ===",
-    header("nocolon"),
-    header(":secret"),
-    header("%:x"),
-  ])("%j is refused", (value) => {
-    expect(() => parseBasic(value)).toThrow(expect.objectContaining({ code: "invalid_client", status: 401 }));
+    [undefined, "send the client id and secret"],
+    [null, "send the client id and secret"],
+    ["", "send the client id and secret"],
+    ["Basic", "is not base64"],
+    ["basic ", "is not base64"],
+    ["Bearer abc", "is not Basic"],
+    [header("id:secret").replace("Basic", "Bearer"), "is not Basic"],
+    [`${header("id:secret")} b`, "is not base64"],
+    ["Basic ===", "is not base64"],
+    [header("nocolon"), "has no colon"],
+    [header(":secret"), "has no colon"],
+    [header("%:x"), "is not form-encoded"],
+  ])("%j is refused", (value, why) => {
+    expect(() => parseBasic(value)).toThrow(
+      expect.objectContaining({ code: "invalid_client", status: 401, message: expect.stringContaining(why) }),
+    );
+  });
+});
+
+describe("errors", () => {
+  test.each<[OAuthErrorCode, number]>([
+    ["invalid_request", 400],
+    ["invalid_client", 401],
+    ["invalid_grant", 400],
+    ["unauthorized_client", 400],
+    ["unsupported_grant_type", 400],
+    ["invalid_scope", 400],
+    ["invalid_target", 400],
+    ["invalid_token", 401],
+    ["insufficient_scope", 403],
+    ["access_denied", 403],
+    ["temporarily_unavailable", 429],
+    ["not_found", 404],
+    ["conflict", 409],
+    ["server_error", 500],
+  ])("%s is answered %i, with characters that fit into a header", async (error, status) => {
+    const response = errorResponse(new OAuthError(error, 'say "hé"\n'), { "X-More": "1" });
+    expect(response.status).toBe(status);
+    expect(await response.json()).toEqual({ error, error_description: "say 'h?'?" });
+    expect(response.headers.get("Cache-Control")).toBe("no-store");
+    expect(response.headers.get("X-More")).toBe("1");
   });
 });
 
@@ -110,6 +139,9 @@ describe("client ids", () => {
       "appID:a:geo:b:clientName:",
       "appID:a:geo:b:clientName:c:d",
       "x:a:geo:b:clientName:c",
+      "appID:-a:geo:b:clientName:c",
+      "appID:a:geo:b c:clientName:c",
+      `appID:a:geo:b:clientName:${"c".repeat(65)}`,
     ])
       expect(parseClientId(text)).toBeNull();
   });
@@ -145,6 +177,17 @@ describe("secrets", () => {
       expect(await secrets.matches("right", "nonsense", strength)).toBe(false);
     },
   );
+
+  test("are kept as scrypt of any other library makes them: a salt of 16 bytes, a hash of 32", async () => {
+    expect(await secrets.hash("right", "chosen")).toMatch(/^scrypt\$1024\$8\$1\$[\w-]{22}\$[\w-]{43}$/);
+    const salt = Buffer.alloc(16, 7);
+    const hash = scryptSync("right", salt, 32, { N: 2048, r: 4, p: 2 });
+    const record = ["scrypt", 2048, 4, 2, salt.toString("base64url"), hash.toString("base64url")].join("$");
+    expect(await secrets.matches("right", record, "chosen")).toBe(true);
+    expect(await secrets.matches("wrong", record, "chosen")).toBe(false);
+    for (const broken of [record.slice(0, -1), record.replace("scrypt", "bcrypt"), record.replace("2048", "")])
+      expect(await secrets.matches("right", broken, "chosen")).toBe(false);
+  });
 
   test("passwords are compared as typed on any keyboard (NFKC)", async () => {
     const record = await secrets.hash("caf\u00e9 password", "chosen");

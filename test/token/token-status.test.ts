@@ -165,5 +165,67 @@ test("a client cannot introspect or revoke another client's token; a secret may 
     "invalid_client",
   ]);
   expect(await answerOf("/oauth2/revoke", form(stranger, {}))).toEqual([400, "invalid_request"]);
-  expect((await box.fetch("/oauth2/introspect")).status).toBe(405);
+  for (const path of ["/oauth2/introspect", "/oauth2/revoke"]) {
+    const response = await box.fetch(path);
+    expect([response.status, response.headers.get("Allow")]).toEqual([405, "POST"]);
+  }
+});
+
+test("a box that cannot read its keys says so, and does not call a token inactive", async () => {
+  const box = createBox();
+  const { clientId, secret } = await createRuntimeClient(box);
+  const asked = form(basic(clientId, secret), { grant_type: "client_credentials", scope: "bio" });
+  const { access_token: token } = (await (await box.fetch("/oauth2/token", asked)).json()) as { access_token: string };
+  const { documents } = box.service;
+  const { get } = documents;
+  documents.get = async (collection, id) => {
+    if (collection === "token.keyring") throw new Error("the disk is gone");
+    return get(collection, id);
+  };
+  box.advance(11_000);
+  const introspect = () => box.fetch("/oauth2/introspect", form(basic(clientId, secret), { token }));
+  const failed = await introspect();
+  expect([failed.status, failed.headers.get("Retry-After")]).toEqual([503, "5"]);
+  documents.get = get;
+  expect(await (await introspect()).json()).toMatchObject({ active: true });
+});
+
+test("the metadata (RFC 8414) names every address and what is supported", async () => {
+  const response = await createBox().fetch("/.well-known/oauth-authorization-server");
+  expect(await response.json()).toEqual({
+    issuer: ISSUER,
+    authorization_endpoint: `${ISSUER}/oauth2/authorize`,
+    token_endpoint: `${ISSUER}/oauth2/token`,
+    jwks_uri: `${ISSUER}/oauth2/jwks`,
+    introspection_endpoint: `${ISSUER}/oauth2/introspect`,
+    revocation_endpoint: `${ISSUER}/oauth2/revoke`,
+    scopes_supported: ["asr", "asr.wordset", "nlu", "nlu.wordset", "dlg", "tts", "log", "bio", "platform-api"],
+    response_types_supported: ["code"],
+    response_modes_supported: ["query"],
+    grant_types_supported: ["client_credentials", "authorization_code"],
+    token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post", "none"],
+    introspection_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
+    revocation_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
+    code_challenge_methods_supported: ["S256"],
+    authorization_response_iss_parameter_supported: true,
+  });
+});
+
+test("the service owns its paths and no others", async () => {
+  const { app } = createBox();
+  const ours = [
+    ...[
+      "/oauth2/token",
+      "/oauth2/authorize/x",
+      "/oauth-server/oauth/token",
+      "/engagementAPI/v2/x",
+      "/management/v1/me",
+    ],
+    ...["/profile", "/profile/password", "/sign-in", "/sign-out", "/.well-known/jwks.json"],
+  ];
+  expect(ours.filter((path) => !app.owns(path))).toEqual([]);
+  const others = ["/", "/oauth2", "/profiles", "/sign-in/x", "/management/v2/me", "/.well-known/x", "/operator/"];
+  expect(others.filter((path) => app.owns(path))).toEqual([]);
+  const response = await app.fetch(new Request(`${ISSUER}/oauth2/nothing`));
+  expect([response.status, await response.json()]).toMatchObject([404, { error: "not_found" }]);
 });
