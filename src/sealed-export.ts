@@ -86,11 +86,10 @@ async function keyOf(passphrase: string, { salt, iterations }: Kdf) {
 }
 
 function assertPassphrase(passphrase: string): void {
-  if (typeof passphrase === "string" && passphrase.length >= shortestPassphrase) return;
-  const got = typeof passphrase === "string" ? `${passphrase.length}` : typeof passphrase;
+  if (passphrase.length >= shortestPassphrase) return;
   throw new SealedExportError(
     "passphrase",
-    `the passphrase must have at least ${shortestPassphrase} characters, got ${got}`,
+    `the passphrase must have at least ${shortestPassphrase} characters, got ${passphrase.length}`,
   );
 }
 

@@ -721,7 +721,7 @@ function samplesOfChunk(chunk: AudioChunk, rateHz: number): Float32Array {
     try {
       return joined([...readRecording(bytes, { encoding, rateHz, channels: 1 }).read(1)]);
     } catch (error) {
-      throw unfit("audio", "not_audio", error instanceof Error ? error.message : "the bytes are not audio");
+      throw unfit("audio", "not_audio", (error as Error).message);
     }
   }
   const given = chunk === null ? "null" : typeof chunk === "object" ? (chunk as object).constructor.name : typeof chunk;

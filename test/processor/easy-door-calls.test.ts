@@ -1,0 +1,317 @@
+/** What each call of the easy door takes and answers, on the fixture engine. */
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { StatusCode, StatusError } from "../../src/contract/index.js";
+import { localAccess } from "../../src/local-access.js";
+import { seal } from "../../src/sealed-export.js";
+import { type Audio, Listener, Voiceprints, type VoiceprintsProgress } from "../../src/voiceprints.js";
+import { rateHz, take } from "./fixture-engine.js";
+import { openWorld, pcm16, refusal, scopeA, type World } from "./world.js";
+
+const passphrase = "correct horse battery";
+const settings = { scope: scopeA, configset: "ivr-text-dependent" };
+const audio = (speaker: number, seconds: number) => ({ samples: take(speaker, seconds), rateHz });
+const takes = (speaker: number) => [3, 3.1, 3.2].map((seconds) => audio(speaker, seconds));
+const failure = (code: keyof typeof StatusCode, field?: string) =>
+  new StatusError({
+    statusCode: StatusCode[code],
+    message: "not now",
+    ...(field && { fieldViolations: [{ field, violation: "unknown", message: "not now" }] }),
+  });
+
+let world: World;
+let voice: Voiceprints;
+beforeEach(async () => {
+  world = await openWorld();
+  voice = new Voiceprints(world.processor, settings, localAccess(world.processor));
+});
+
+describe("enroll", () => {
+  test("reports each recording and the training, and answers with all of them", async () => {
+    const progress: VoiceprintsProgress[] = [];
+    const enrollment = await voice.enroll("ada", takes(7), { onProgress: (one) => progress.push(one) });
+    const steps = progress.filter(({ step }) => step !== "listen");
+    expect(steps).toMatchObject([
+      ...[0, 1, 2].map((index) => ({ step: "segment", index, total: 3, segment: { enrolled: true } })),
+      { step: "train" },
+    ]);
+    expect(progress.find(({ step }) => step === "listen")).toEqual({
+      step: "listen",
+      netSpeechSeconds: expect.any(Number),
+      grossSeconds: expect.any(Number),
+      totalSeconds: 3,
+    });
+    expect(enrollment).toMatchObject({ trained: true, status: "OPTIMAL_TRAINED", printVersion: 1 });
+    expect(enrollment.netSpeechSeconds).toBeGreaterThan(3);
+    for (const segment of enrollment.segments)
+      expect(segment).toMatchObject({ snrDb: expect.any(Number), usedForTraining: true });
+  });
+
+  test("without training only adds the recordings", async () => {
+    expect(await voice.enroll("ada", takes(7), { train: false })).toEqual({
+      trained: false,
+      reason: "UNSPECIFIED",
+      status: "UNSPECIFIED",
+      printVersion: 0,
+      enrollStatus: "TRAIN_SUGGESTED",
+      netSpeechSeconds: 0,
+      missingSpeechSeconds: null,
+      missingRecordings: null,
+      profileId: expect.any(String),
+      segments: [3, 3.1, 3.2].map(() => expect.objectContaining({ enrolled: true, usedForTraining: null })),
+    });
+  });
+
+  test("of a recording that cannot be processed trains nothing", async () => {
+    world.engine.behavior.before = () => {
+      throw new Error("out of order");
+    };
+    expect(await voice.enroll("ada", [audio(7, 3)])).toMatchObject({
+      trained: false,
+      printVersion: 0,
+      enrollStatus: "UNSPECIFIED",
+      segments: [{ enrolled: false, reason: "INTERNAL_ERROR", usedForTraining: null }],
+    });
+  });
+
+  test("of a new person twice at once makes one profile", async () => {
+    const both = await Promise.all([voice.enroll("ada", takes(7)), voice.enroll("ada", takes(7))]);
+    expect(new Set(both.map(({ profileId }) => profileId)).size).toBe(1);
+    expect(await voice.export("ada")).toHaveLength(1);
+  });
+
+  test("reports why a profile could not be created", async () => {
+    vi.spyOn(world.processor, "createVoiceprintProfile").mockRejectedValue(failure("BUSY"));
+    expect(await refusal(voice.enroll("ada", takes(7)))).toMatchObject({ code: "BUSY" });
+  });
+
+  test("names the recording in errors about it: its file, the name given, or its place in a list", async () => {
+    const broken = new Uint8Array(100);
+    const message = async (...recordings: unknown[]) => {
+      const enrolled = voice.enroll("ada", recordings as Audio[]);
+      const { message, status } = await enrolled.then(
+        () => Promise.reject(new Error("enrolled")),
+        (error: StatusError) => error,
+      );
+      expect(status.fieldViolations.map((violation) => violation.message)).toEqual([message]);
+      return message;
+    };
+    expect(await message(broken)).toMatch(/^not a WAV file/);
+    expect(await message(new File([broken], "ada.wav"))).toMatch(/^ada\.wav: not a WAV file/);
+    const odd = { bytes: broken, encoding: "mp5", rateHz };
+    expect(await message(odd)).toMatch(/^(?!line|recordings)/);
+    expect(await message({ ...odd, name: "line 1" })).toMatch(/^line 1: /);
+    expect(await message(audio(7, 3), odd)).toMatch(/^recordings\[1\]: /);
+    expect(await message(null)).toMatch(/^audio must be a recording/);
+    expect(await message(audio(7, 3), null)).toMatch(/^recordings\[1\]: audio must be/);
+  });
+
+  test("does not name the recording in errors that are not about it", async () => {
+    const add = vi.spyOn(world.processor, "addMediaSegment");
+    const file = new File([new Uint8Array(100)], "ada.wav");
+    for (const error of [failure("BUSY"), failure("INVALID_REQUEST", "context"), new TypeError("not now")]) {
+      add.mockRejectedValueOnce(error);
+      await expect(voice.enroll("ada", [file])).rejects.toBe(error);
+    }
+  });
+});
+
+describe("of several prints of a person", () => {
+  beforeEach(async () => {
+    await voice.enroll("ada", takes(7));
+    await voice.enroll("ada", takes(7), { tag: "phone" });
+    await voice.enroll("bob", takes(9));
+  });
+
+  test("the one with the tag is verified and identified", async () => {
+    expect(await voice.verify("ada", audio(7, 4), { tag: "phone" })).toMatchObject({ decision: "AUTHENTIC" });
+    await expect(voice.verify("bob", audio(9, 4), { tag: "phone" })).rejects.toThrow(
+      /^the person "bob" has no voiceprint with the tag "phone"$/,
+    );
+    await expect(voice.verify("eve", audio(9, 4))).rejects.toThrow(/^the person "eve" has no voiceprint$/);
+    const names = async (tag?: string) =>
+      (await voice.identify(audio(7, 4), undefined, tag === undefined ? {} : { tag })).candidates.map(
+        ({ name }) => name,
+      );
+    expect(await names("phone")).toEqual(["ada"]);
+    expect((await names()).sort()).toEqual(["ada", "ada", "bob"]);
+  });
+
+  test("the one with the tag is erased, or all", async () => {
+    expect(await voice.erase("ada", { tag: "car" })).toBe(false);
+    expect(await voice.erase("ada", { tag: "phone" })).toBe(true);
+    expect((await voice.export("ada")).map(({ tag }) => tag)).toEqual([""]);
+    expect(await voice.erase("ada")).toBe(true);
+    expect(await voice.people()).toEqual(["bob"]);
+  });
+
+  test("live audio enrolls the one with the tag", async () => {
+    await (await voice.listenToEnroll("eve", rateHz, { tag: "phone" })).close();
+    expect((await voice.export("eve")).map(({ tag }) => tag)).toEqual(["phone"]);
+  });
+
+  test("erasure and export skip one that is gone, and report every other error", async () => {
+    const remove = vi.spyOn(world.processor, "deleteVoiceprintProfile").mockRejectedValueOnce(failure("NOT_FOUND"));
+    expect(await voice.erase("ada")).toBe(true);
+    remove.mockRejectedValueOnce(failure("BUSY"));
+    expect(await refusal(voice.erase("bob"))).toMatchObject({ code: "BUSY" });
+    const read = vi.spyOn(world.processor, "exportVoiceprintProfile").mockRejectedValueOnce(failure("NOT_FOUND"));
+    expect(await voice.export("bob")).toEqual([]);
+    read.mockRejectedValueOnce(failure("BUSY"));
+    expect(await refusal(voice.export("bob"))).toMatchObject({ code: "BUSY" });
+  });
+});
+
+describe("answers", () => {
+  test("identify names nobody unless the decision is AUTHENTIC", async () => {
+    await expect(voice.identify(audio(7, 4))).rejects.toThrow(
+      /^nobody is enrolled; enroll somebody before identifying$/,
+    );
+    await voice.enroll("ada", takes(7));
+    expect(await voice.identify(audio(7, 4))).toMatchObject({
+      decision: "AUTHENTIC",
+      person: "ada",
+      risk: expect.any(Number),
+      reliability: expect.any(Number),
+    });
+    expect(await voice.identify(audio(9, 4))).toMatchObject({
+      decision: "NO_MATCH",
+      person: null,
+      candidates: [{ name: "ada" }],
+    });
+  });
+
+  test("watch needs an enrolled fraudster, and names no person", async () => {
+    expect(await refusal(voice.watch(audio(9, 4)))).toMatchObject({ code: "NOT_FOUND" });
+    await expect(voice.watch(audio(9, 4))).rejects.toThrow("no fraudster is enrolled; enroll one before watching");
+    await voice.enrollFraudster("mallory", takes(9));
+    expect(await voice.watch(audio(9, 12))).toMatchObject({ likeliestPerson: null, likeliestFraudster: "mallory" });
+    expect(await voice.eraseFraudster("mallory")).toBe(true);
+    expect(await voice.fraudsters()).toEqual([]);
+    await expect(voice.exportFraudster("mallory", { passphrase })).rejects.toThrow(
+      'the fraudster "mallory" has no voiceprint',
+    );
+  });
+
+  test("one channel of a recording can be chosen; 0 mixes all", async () => {
+    await voice.enroll("ada", takes(7));
+    const both = { bytes: pcm16([take(7, 4), take(9, 4)]), encoding: "pcm16", rateHz, channels: 2 } as const;
+    expect((await voice.verify("ada", both, { channel: 1 })).decision).toBe("AUTHENTIC");
+    expect((await voice.verify("ada", both, { channel: 2 })).decision).toBe("NO_MATCH");
+    const sent = vi.spyOn(world.processor, "verify");
+    await voice.verify("ada", both);
+    await voice.verify("ada", both, { channel: 0 });
+    expect(sent.mock.calls.map(([request]) => request.channelSelector)).toEqual([undefined, { channel: 0 }]);
+  });
+
+  test("net speech is in seconds, and 0 if it was not measured", async () => {
+    await voice.enroll("ada", takes(7));
+    const verify = vi.spyOn(world.processor, "verify");
+    const { result, ...rest } = await world.processor.verify({
+      context: world.context,
+      audio: await world.heard(take(7, 4)),
+      gkVoiceprintProfileId: { value: (await voice.enroll("ada", [audio(7, 3)])).profileId },
+    });
+    for (const [netAudio, seconds] of [
+      [{ seconds: 2n, nanos: 500_000_000 }, 2.5],
+      [undefined, 0],
+    ] as const) {
+      const audioDetails = { ...result!.audioDetails!, netAudio } as never;
+      verify.mockResolvedValueOnce({ ...rest, result: { ...result!, audioDetails } });
+      expect((await voice.verify("ada", audio(7, 4))).netSpeechSeconds).toBe(seconds);
+    }
+  });
+
+  test("a call is repeated eight times for people who are erased meanwhile, then the error is reported", async () => {
+    await voice.enroll("ada", takes(7));
+    const identify = vi
+      .spyOn(world.processor, "identify")
+      .mockRejectedValue(failure("NOT_FOUND", "gk_voiceprint_profile_ids.unique_ids[0]"));
+    expect(await refusal(voice.identify(audio(7, 4)))).toMatchObject({ code: "NOT_FOUND" });
+    expect(identify).toHaveBeenCalledTimes(9);
+    expect(await refusal(voice.identify(audio(7, 4), ["ada"]))).toMatchObject({ code: "NOT_FOUND" });
+    expect(identify).toHaveBeenCalledTimes(10);
+  });
+
+  test("people are listed from all pages, each once, in order", async () => {
+    const summary = (id: string, ownerId: string) => ({ gkVoiceprintProfileId: { value: id }, ownerId });
+    const pages = [[summary("1", "eve"), summary("2", "ada")], [summary("3", "ada")], [summary("4", "bob")]];
+    const list = vi.spyOn(world.processor, "listVoiceprintProfiles");
+    for (const [i, profiles] of pages.entries())
+      list.mockResolvedValueOnce({ profiles, nextPageToken: i + 1 < pages.length ? `page ${i + 1}` : "" } as never);
+    expect(await voice.people()).toEqual(["ada", "bob", "eve"]);
+    expect(list.mock.calls.map(([request]) => request.pageToken)).toEqual(["", "page 1", "page 2"]);
+  });
+});
+
+describe("sealed exports", () => {
+  test("need a passphrase of at least eight characters, the same on every keyboard", async () => {
+    await voice.enroll("ada", takes(7));
+    expect(await refusal(voice.export("ada", { passphrase: "1234567" }))).toMatchObject({
+      fields: ["passphrase unusable"],
+    });
+    const sealed = await voice.export("ada", { passphrase: "caf\u00e9 123" });
+    expect(sealed).toMatch(/^\{\n {2}"format"/);
+    expect(Buffer.from(JSON.parse(sealed).kdf.salt, "base64")).toHaveLength(16);
+    await voice.erase("ada");
+    expect(await voice.import(sealed, { passphrase: "cafe\u0301 123" })).toMatchObject([{ name: "ada" }]);
+  });
+
+  test.each<[string, () => Promise<unknown>, string]>([
+    ["of nobody", () => seal([], passphrase), "sealed empty"],
+    ["of something else", () => seal({ person: "ada" }, passphrase), "sealed empty"],
+    ["that are not a text", async () => 7, "sealed malformed"],
+    ["that are null", async () => "null", "sealed unusable"],
+  ])("%s are rejected", async (_, sealed, field) => {
+    const imported = voice.import((await sealed()) as string, { passphrase });
+    expect(await refusal(imported)).toMatchObject({ code: "INVALID_REQUEST", fields: [field] });
+  });
+
+  test("cannot be imported under an empty name", async () => {
+    expect(await refusal(voice.import("{}", { passphrase, name: "" }))).toMatchObject({ fields: ["name malformed"] });
+  });
+});
+
+describe("live audio", () => {
+  test("needs a target, and is closed with the door", async () => {
+    expect(await refusal(voice.listen(null as never, rateHz))).toMatchObject({ fields: ["target missing"] });
+    const close = vi.fn(async () => {});
+    await new Voiceprints(world.processor, settings, { close } as never).close();
+    expect(close).toHaveBeenCalledOnce();
+  });
+
+  const opened = (result: string | null) => {
+    const task = {
+      push: vi.fn(async () => result),
+      finish: vi.fn(async () => "finished"),
+      close: vi.fn(async () => {}),
+    };
+    const ended = vi.fn(async () => {});
+    const listener = new Listener(task as never, rateHz, ((one: string) => `answer: ${one}`) as never, ended);
+    return { task, ended, listener };
+  };
+
+  test("after the answer is neither sent nor finished again", async () => {
+    const { task, ended, listener } = opened("clear");
+    for (let i = 0; i < 2; i++) expect(await listener.push(new Float32Array(8))).toBe("answer: clear");
+    expect(await listener.finish()).toBe("answer: clear");
+    expect([task.push, task.finish, ended].map((called) => called.mock.calls.length)).toEqual([1, 0, 1]);
+    await listener.close();
+    expect([task.close, ended].map((called) => called.mock.calls.length)).toEqual([1, 1]);
+  });
+
+  test("that ends without a clear answer is finished", async () => {
+    const { ended, listener } = opened(null);
+    expect(await listener.follow([new Float32Array(8)])).toBe("answer: finished");
+    expect([listener.answer, ended.mock.calls.length]).toEqual(["answer: finished", 1]);
+  });
+
+  test("can be 16-bit samples, empty, but not of an unknown encoding", async () => {
+    const { task, listener } = opened(null);
+    await listener.push(Int16Array.of(-32768, 16384));
+    await listener.push({ bytes: new Uint8Array(0), encoding: "pcm16" });
+    expect(task.push.mock.calls).toEqual([[Float32Array.of(-1, 0.5)], [new Float32Array(0)]]);
+    const unknown = listener.push({ bytes: new Uint8Array(3), encoding: "mp5" as never });
+    expect(await refusal(unknown)).toMatchObject({ fields: ["audio not_audio"] });
+    await expect(listener.push({ bytes: new Uint8Array(3), encoding: "mp5" as never })).rejects.toThrow("mp5");
+  });
+});
