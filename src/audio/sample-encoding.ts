@@ -11,7 +11,7 @@ export interface SampleEncoding {
 /** Float samples beyond full scale are clipped, as a converter would do. NaN and infinity are refused. */
 function bounded(value: number): number {
   if (value >= -1 && value <= 1) return value;
-  if (Number.isNaN(value) || !Number.isFinite(value)) {
+  if (!Number.isFinite(value)) {
     throw new AudioError("CORRUPT_DATA", `the recording contains a sample that is not a finite number: ${value}`);
   }
   return value > 0 ? 1 : -1;

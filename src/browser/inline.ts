@@ -1,9 +1,9 @@
 /** platform.ts for browsers as a single file: it contains the kernels and the worker script; the caller passes the model. */
 import { EngineError } from "../engine/engine-error.js";
 import type { Thread } from "../engine/platform.js";
-import { fetched, threadOf } from "./platform.js";
+import { bytesAt, threadOf } from "./platform.js";
 
-export { calibrationSetting, firstMessage, parallelism, readCalibration, shared } from "./platform.js";
+export { bytesAt, calibrationSetting, firstMessage, parallelism, shared } from "./platform.js";
 
 /** Inserted by the build: the kernels as base64, the worker script as text. */
 declare const KERNELS: string;
@@ -16,7 +16,7 @@ export function compileKernels(): Promise<WebAssembly.Module> {
 export async function readModel(location?: string | URL): Promise<Uint8Array> {
   if (location === undefined)
     throw new EngineError("BAD_ARGUMENT", "this build has no model; pass its bytes or its address as `model`");
-  return new Uint8Array(await (await fetched(location)).arrayBuffer());
+  return bytesAt(location);
 }
 
 let script: string | undefined;

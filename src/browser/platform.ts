@@ -4,7 +4,7 @@
  */
 import type { Thread } from "../engine/platform.js";
 
-export async function fetched(url: URL | string): Promise<Response> {
+async function fetched(url: URL | string): Promise<Response> {
   const response = await fetch(url);
   if (!response.ok) throw new Error(`${url} answered with HTTP status ${response.status}`);
   return response;
@@ -18,17 +18,16 @@ export async function compileKernels(): Promise<WebAssembly.Module> {
   return WebAssembly.compile(await response.arrayBuffer());
 }
 
-export async function readModel(location?: string | URL): Promise<Uint8Array> {
-  const response = await fetched(location ?? new URL("./vivavoce.vvm", import.meta.url));
-  return new Uint8Array(await response.arrayBuffer());
+export function readModel(location?: string | URL): Promise<Uint8Array> {
+  return bytesAt(location ?? new URL("./vivavoce.vvm", import.meta.url));
+}
+
+export async function bytesAt(location: string | URL): Promise<Uint8Array> {
+  return new Uint8Array(await (await fetched(location)).arrayBuffer());
 }
 
 /** A page has no settings of its environment. */
 export const calibrationSetting = (): null => null;
-
-export async function readCalibration(location: string | URL): Promise<Uint8Array> {
-  return new Uint8Array(await (await fetched(location)).arrayBuffer());
-}
 
 /** Only cross-origin isolated pages can share memory, and in some browsers (WebKitGTK) not even these. Otherwise each worker gets a copy. */
 export function shared(bytes: number): Uint8Array {

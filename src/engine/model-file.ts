@@ -31,8 +31,6 @@ import {
 import { tdnnNetworkOf, tdnnProgram, tdnnTensors } from "./tdnn-layers.js";
 import type { Dtype, TensorSpec } from "./tensor-spec.js";
 
-export { ModelFileError, type ModelFileErrorCode } from "./model-file-error.js";
-
 export interface Tensor {
   readonly name: string;
   readonly dtype: Dtype;
@@ -235,19 +233,15 @@ function checkTensors(network: ModelSection, wanted: readonly TensorSpec[]): voi
 }
 
 function readVoiceClass(section: ModelSection | undefined): VoiceClassAxis | null {
-  if (!section) return null;
-  return {
-    axis: tensorValues(named(section, "axis", "f32", 1)) as Float32Array,
-    quantiles: tensorValues(named(section, "quantiles", "f32", 1)) as Float32Array,
-  };
+  return section ? { axis: vectorOf(section, "axis"), quantiles: vectorOf(section, "quantiles") } : null;
 }
 
-function named(section: ModelSection, name: string, dtype: Dtype, rank: number): Tensor {
+function vectorOf(section: ModelSection, name: string): Float32Array {
   const tensor = section.tensors.find((candidate) => candidate.name === name);
-  if (tensor?.dtype !== dtype || tensor.shape.length !== rank) {
-    throw malformed(`section ${section.name} has no tensor ${name} of ${rank} dimensions in ${dtype}`);
+  if (tensor?.dtype !== "f32" || tensor.shape.length !== 1) {
+    throw malformed(`section ${section.name} has no tensor ${name} of 1 dimensions in f32`);
   }
-  return tensor;
+  return new Float32Array(tensor.bytes.slice().buffer);
 }
 
 function readJson(bytes: Uint8Array, what: string): Record<string, unknown> {

@@ -6,7 +6,7 @@ import { InThread } from "./in-thread.js";
 import { type ModelFile, readModelFile } from "./model-file.js";
 import { ModelFileError } from "./model-file-error.js";
 import { weightsOf } from "./network.js";
-import { calibrationSetting, compileKernels, parallelism, readCalibration, readModel, shared } from "./platform.js";
+import { bytesAt, calibrationSetting, compileKernels, parallelism, readModel, shared } from "./platform.js";
 import { Pool } from "./pool.js";
 import type { PoolOptions } from "./pool-options.js";
 import type { Engine } from "./port.js";
@@ -67,7 +67,7 @@ async function naming<T>(file: unknown, work: Promise<T>): Promise<T> {
 
 /** Everything in the file that can be wrong is found here, so that the error names the file. */
 async function ownCalibration(from: string | URL | Uint8Array, model: ModelFile) {
-  const bytes = from instanceof Uint8Array ? from : await readCalibration(from);
+  const bytes = from instanceof Uint8Array ? from : await bytesAt(from);
   const own = await readCalibrationFile(bytes, model.revision);
   return { ...own, attacks: attacksUnder(own.attacks, attackModelsOf(model)) };
 }

@@ -1,7 +1,6 @@
 /** What differs between Node and a browser. This file is for Node; browsers use src/browser/platform.ts instead. */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
 import { shippedModel } from "./shipped-model.js";
@@ -32,7 +31,7 @@ export async function readModel(location?: string | URL): Promise<Uint8Array> {
   return bytesAt(location ?? (process.env.VIVAVOCE_MODEL || ownModel()));
 }
 
-async function bytesAt(from: string | URL): Promise<Uint8Array> {
+export async function bytesAt(from: string | URL): Promise<Uint8Array> {
   const path = typeof from === "string" && !from.startsWith("file:") ? from : fileURLToPath(from);
   // Not a Node Buffer: its slice() is a view, while that of every other array is a copy.
   const { buffer, byteOffset, byteLength } = await readFile(path).catch((error: Error) => {
@@ -45,18 +44,12 @@ async function bytesAt(from: string | URL): Promise<Uint8Array> {
 /** The calibration file to use if none is given. */
 export const calibrationSetting = (): string | null => process.env.VIVAVOCE_CALIBRATION || null;
 
-export function readCalibration(location: string | URL): Promise<Uint8Array> {
-  return bytesAt(location);
-}
-
 /** Bytes that every thread of this process can read. */
 export function shared(bytes: number): Uint8Array {
   return new Uint8Array(new SharedArrayBuffer(bytes));
 }
 
-export function parallelism(): number {
-  return availableParallelism();
-}
+export { availableParallelism as parallelism } from "node:os";
 
 export function startThread(): Thread {
   // A worker must not inherit the process's flags: with `node --input-type=module -e …` it could not load a file.

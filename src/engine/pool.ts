@@ -101,10 +101,7 @@ export class Pool implements Threads {
     }
     this.#calls++;
     const startedAt = performance.now();
-    let given = false;
     return () => {
-      if (given) return;
-      given = true;
       this.#calls--;
       this.#callMs += (performance.now() - startedAt - this.#callMs) / 8;
     };

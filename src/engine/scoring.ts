@@ -3,7 +3,7 @@ import { type Calibration, featureNames, leastSpread, type Term } from "./calibr
 import { badArgument, badModel, EngineError } from "./engine-error.js";
 import type { Kernels } from "./kernels.js";
 import type { VoiceClassAxis } from "./model-file.js";
-import type { Score, Template, TrainedVoice, Voice, VoiceWindow } from "./port.js";
+import type { Expectation, Score, Template, TrainedVoice, Voice, VoiceWindow } from "./port.js";
 
 /** What scoring needs from a model. Crosses threads. */
 export interface ScoringModel {
@@ -197,7 +197,7 @@ export class Scoring {
       throw new EngineError("OTHER_REVISION", "the template was made by another network; retrain or enroll again");
   }
 
-  threshold(rate: number, score: Pick<Score, "ratios" | "impostors">): number {
+  threshold(rate: number, score: Expectation): number {
     if (!(rate > 0 && rate < 1)) throw badArgument(`the false-accept rate must be above 0 and below 1, got ${rate}`);
     if (!score?.ratios || !score.impostors)
       throw badArgument(`threshold needs a result of engine.score as its second argument, got ${typeof score}`);

@@ -187,8 +187,6 @@ export class StreamKernel {
 }
 
 function checkSamples(samples: Float32Array): void {
-  if (!(samples instanceof Float32Array))
-    throw new EngineError("BAD_SAMPLES", "samples must be a Float32Array with values from -1 to 1");
   for (let i = 0; i < samples.length; i++) {
     // 0 for every finite number, otherwise NaN.
     if (samples[i]! * 0 !== 0)

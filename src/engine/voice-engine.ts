@@ -2,7 +2,7 @@ import { AttackListening } from "./attack-check.js";
 import type { AttackModel } from "./attack-network.js";
 import { inCall } from "./call.js";
 import { badArgument, EngineError, NotSupportedError } from "./engine-error.js";
-import { checkRate, checkSampleArray, EngineStream, type StreamModel } from "./engine-stream.js";
+import { checkSampleArray, EngineStream, type StreamModel } from "./engine-stream.js";
 import { WasmGallery } from "./gallery.js";
 import { Kernels } from "./kernels.js";
 import type {
@@ -58,7 +58,7 @@ export class VoiceEngine implements Engine {
   }
 
   async analyze(samples: Float32Array, rateHz: number, options: AnalyzeOptions = {}): Promise<VoiceAnalysis> {
-    checkInput(samples, rateHz);
+    checkSampleArray(samples);
     const stream = new EngineStream(this.threads, rateHz, this.#streamModel(), options);
     return inCall(this.threads, options, async (signal, pause) => {
       await stream.advance(samples, signal, pause);
@@ -105,7 +105,7 @@ export class VoiceEngine implements Engine {
     options: CallOptions = {},
   ): Promise<AttackScore> {
     const stream = this.#attackListening(kind, rateHz, options);
-    checkInput(samples, rateHz);
+    checkSampleArray(samples);
     return stream.all(samples);
   }
 
@@ -159,11 +159,6 @@ export class VoiceEngine implements Engine {
     for (const gallery of this.#galleries) gallery.close();
     await this.threads.close();
   }
-}
-
-function checkInput(samples: Float32Array, rateHz: number): void {
-  checkSampleArray(samples);
-  checkRate(rateHz);
 }
 
 function checkVoices(list: unknown, what: string): void {

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { modelFile, NETWORK, RESNET, randomModel, randomTensors, section } from "../../bench/nn/random-model.mjs";
-import { ModelFileError, type ModelFileErrorCode, readModelFile, tensorValues } from "../../src/engine/model-file.js";
+import { readModelFile, tensorValues } from "../../src/engine/model-file.js";
+import { ModelFileError, type ModelFileErrorCode } from "../../src/engine/model-file-error.js";
 import { speakerTensors } from "../../src/engine/speaker-tensors.js";
 
 const tensors = randomTensors(speakerTensors("campplus-1"), 1);
