@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { dataFolder, type ServerConfig } from "../server/config.js";
+import { dataFolder, isFolder, type ServerConfig } from "../server/config.js";
 import { reasonOf } from "../server/file-fault.js";
 import { curlLines } from "../server/first-run.js";
 import type { FirstStart } from "../server/start.js";
@@ -50,6 +50,5 @@ export async function kept(lines: readonly string[], config: Pick<ServerConfig, 
 
 /** In the store's folder; if the store is not a folder, in the data folder of this user or of the systemd unit. */
 function firstStartFile(store: string): string {
-  const isFolder = store !== "memory" && !/^postgres(ql)?:/.test(store);
-  return join(isFolder ? resolve(store) : (process.env.STATE_DIRECTORY ?? dataFolder()), "first-start.txt");
+  return join(isFolder(store) ? resolve(store) : (process.env.STATE_DIRECTORY ?? dataFolder()), "first-start.txt");
 }

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { type Command, Option } from "commander";
-import { loadConfig } from "../server/config.js";
+import { isFolder, loadConfig } from "../server/config.js";
 import { openConfiguredStore } from "../server/open-store.js";
 import { SealError, StoreError } from "../store/errors.js";
 import type { Store } from "../store/port.js";
@@ -32,8 +32,6 @@ export function keysCommand(program: Command): void {
     )
     .action(rotate);
 }
-
-const isFolder = (store: string) => store !== "memory" && !/^postgres(ql)?:/.test(store);
 
 async function rotate(options: Options): Promise<void> {
   const output = createOutput(options.json ?? false);

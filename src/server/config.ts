@@ -22,6 +22,9 @@ const nonEmpty = z.string().min(1);
 
 const isPostgres = (location: string) => /^postgres(ql)?:/.test(location);
 
+/** Whether a store is a folder, rather than in memory or a PostgreSQL server. */
+export const isFolder = (store: string) => store !== "memory" && !isPostgres(store);
+
 /** Any other URL is a mistake: used as a path it would create a folder of that name. */
 const folderOrPostgres = nonEmpty.refine((text) => isPostgres(text) || !/^[a-z][a-z0-9+.-]*:\/\//i.test(text), {
   error: "must be a folder or postgres://…",
@@ -208,13 +211,13 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
-export function dataFolder(env: NodeJS.ProcessEnv = process.env): string {
-  return join(env.XDG_DATA_HOME || join(homedir(), ".local", "share"), "vivavoce");
+export function dataFolder(): string {
+  return join(process.env.XDG_DATA_HOME || join(homedir(), ".local", "share"), "vivavoce");
 }
 
 /** The last evaluation of this user on this machine. */
-export function evaluationFile(env: NodeJS.ProcessEnv = process.env): string {
-  return env.VIVAVOCE_EVALUATION || join(dataFolder(env), "last-evaluation.json");
+export function evaluationFile(): string {
+  return process.env.VIVAVOCE_EVALUATION || join(dataFolder(), "last-evaluation.json");
 }
 
 type Json = { [key: string]: unknown };

@@ -15,7 +15,7 @@ import { createPeerAddress } from "../token/peer-address.js";
 import { createTokenService, type TokenService } from "../token/service.js";
 import { createVerifier, type TrustedIssuer } from "../token/verify.js";
 import type { ConfigurationOverrides } from "../voiceprint/configuration-set.js";
-import { ConfigError, ofSetting, type ServerConfig } from "./config.js";
+import { ConfigError, isFolder, ofSetting, type ServerConfig } from "./config.js";
 import { endFirstRun, FIRST_SCOPE, type FirstApplication, type FirstOwner, firstOwner, firstRun } from "./first-run.js";
 import { closedGuard, type Guard, openGuard, tokenGuard } from "./guard.js";
 import { type Page, servePage } from "./http/page.js";
@@ -93,21 +93,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     });
     opened.push(() => models.close());
     const { engine } = models;
-    const processor = new VoiceprintsProcessor({
-      engine,
-      models,
-      store,
-      readRecording,
-      ...(config.compressedAudio ? { toWav } : {}),
-      configurationSets: config.configsets as Record<string, ConfigurationOverrides>,
-      retention: { audioSeconds: config.mediaRetentionSeconds },
-      limits: {
-        mediaBytes: config.limits.mediaBytes,
-        jobsPerScope: config.limits.jobsPerScope,
-        jobBytesPerScope: config.limits.jobBytesPerScope,
-      },
-      allowExport: config.allowExport,
-    });
+    const processor = processorOf(config, models, store);
     opened.push(() => processor.close());
 
     // The issuer is the public address, which is known only once the service listens if the port is 0. Both are set in
@@ -191,18 +177,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     const owner = tokens && (await firstOwner(tokens, store.documents, abandonedAfterMs));
 
     await processor.workOnJobs();
-    const expiry = setInterval(() => {
-      processor.expire().catch((error) => log.error("expired data could not be deleted", { stack: String(error) }));
-    }, EXPIRE_EVERY_MS);
-    expiry.unref();
-    let loggedFault: string | null = null;
-    const looking = setInterval(() => {
-      service.metrics.load.sample();
-      const { fault } = models;
-      if (fault !== null && fault !== loggedFault) log.error("the engine cannot start its workers", { reason: fault });
-      loggedFault = fault;
-    }, LOOK_AT_QUEUE_EVERY_MS);
-    looking.unref();
+    const stopLooking = lookRegularly(processor, service, models, log);
 
     const { switchboard } = telephony;
     opened.push(() => switchboard.destroy());
@@ -234,8 +209,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       linePorts: switchboard.ports,
       reloadTls: () => service.reloadTls(),
       async stop() {
-        clearInterval(expiry);
-        clearInterval(looking);
+        stopLooking();
         opened.splice(-2); // The lines and the service itself; the outcome of the service is returned.
         let timer: NodeJS.Timeout | undefined;
         const late = new Promise<void>((resolve) => {
@@ -256,6 +230,41 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     await closeAll();
     throw error;
   }
+}
+
+function processorOf(config: ServerConfig, models: OpenModels, store: Store): VoiceprintsProcessor {
+  const { mediaBytes, jobsPerScope, jobBytesPerScope } = config.limits;
+  return new VoiceprintsProcessor({
+    engine: models.engine,
+    models,
+    store,
+    readRecording,
+    ...(config.compressedAudio ? { toWav } : {}),
+    configurationSets: config.configsets as Record<string, ConfigurationOverrides>,
+    retention: { audioSeconds: config.mediaRetentionSeconds },
+    limits: { mediaBytes, jobsPerScope, jobBytesPerScope },
+    allowExport: config.allowExport,
+  });
+}
+
+/** Deletes expired data, samples the load and logs faults of the engine, until the returned function is called. */
+function lookRegularly(processor: VoiceprintsProcessor, service: Service, models: OpenModels, log: Log): () => void {
+  const expiry = setInterval(() => {
+    processor.expire().catch((error) => log.error("expired data could not be deleted", { stack: String(error) }));
+  }, EXPIRE_EVERY_MS);
+  expiry.unref();
+  let loggedFault: string | null = null;
+  const looking = setInterval(() => {
+    service.metrics.load.sample();
+    const { fault } = models;
+    if (fault !== null && fault !== loggedFault) log.error("the engine cannot start its workers", { reason: fault });
+    loggedFault = fault;
+  }, LOOK_AT_QUEUE_EVERY_MS);
+  looking.unref();
+  return () => {
+    clearInterval(expiry);
+    clearInterval(looking);
+  };
 }
 
 function createGuard(config: ServerConfig, tokens: TokenService | null): Guard {
@@ -317,4 +326,4 @@ function operatorFiles(): (request: Request) => Response | null {
 }
 
 /** The kind of a store, without the password that its address may contain. */
-const kindOf = (store: string) => (store === "memory" ? "memory" : /^postgres/.test(store) ? "postgres" : "embedded");
+const kindOf = (store: string) => (store === "memory" ? "memory" : isFolder(store) ? "embedded" : "postgres");

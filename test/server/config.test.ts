@@ -7,6 +7,7 @@ import {
   type ConfigSources,
   configSchema,
   ENVIRONMENT,
+  isFolder,
   loadConfig,
   ownUrl,
 } from "../../src/server/config.js";
@@ -23,6 +24,16 @@ function file(content: unknown): string {
   writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
   return path;
 }
+
+it.each([
+  ["/var/lib/vivavoce", true],
+  ["postgres-data", true],
+  ["memory", false],
+  ["postgres://db/voices", false],
+  ["postgresql://db/voices", false],
+])("a store %s is a folder: %s", (store, expected) => {
+  expect(isFolder(store)).toBe(expected);
+});
 
 describe("precedence", () => {
   it("is flag, environment, file, default", () => {
