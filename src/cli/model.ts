@@ -1,4 +1,5 @@
 /** Models and their prints: moves prints to another model. */
+import { setTimeout as wait } from "node:timers/promises";
 import type { Command } from "commander";
 import {
   RetrainingOutcome,
@@ -69,7 +70,7 @@ async function moved(operations: Operations, place: PlaceOptions, dryRun: boolea
         throw new CommandError("the migration failed; the box's log says why", undefined, ExitCode.failed);
       if (job.state === State.COMPLETED) return reportOf(job.profiles);
       progress.set(Math.round(100 * job.progress));
-      await new Promise((resolve) => setTimeout(resolve, pollMs));
+      await wait(pollMs);
     }
   } finally {
     progress.stop();

@@ -11,6 +11,7 @@ import { open, readdir, readFile, stat, unlink, utimes } from "node:fs/promises"
 import net from "node:net";
 import { hostname } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { assertFilesStayReadable, permissionError } from "./embedded-folder.js";
 import { StoreError } from "./errors.js";
 import { makeFolders } from "./make-folders.js";
@@ -81,7 +82,7 @@ async function lock(folder: string, name: string, times: LockTimes): Promise<Fol
       const found = await readHolder(path);
       if (found === "gone") continue;
       if (found === "unsigned") {
-        await sleep(UNSIGNED_STALE_MS / 10);
+        await wait(UNSIGNED_STALE_MS / 10);
         continue;
       }
       if (found !== "unsigned-stale" && (await isAlive(path, found, times))) {
@@ -151,7 +152,7 @@ async function isRefreshed(path: string, { refreshMs, deadMs }: LockTimes): Prom
   const looksOld = first !== null && Date.now() - first.mtimeMs > deadMs;
   const watchMs = looksOld ? 2 * refreshMs : deadMs;
   for (let waited = 0; waited < watchMs; waited += refreshMs / 2) {
-    await sleep(refreshMs / 2);
+    await wait(refreshMs / 2);
     const now = await statIfThere(path);
     if (now?.mtimeMs !== first?.mtimeMs) return now !== null;
   }
@@ -237,7 +238,7 @@ async function removeStale(path: string, dead: Holder | null): Promise<void> {
     // Another process is doing this, or died while doing it.
     const made = await statIfThere(takeover);
     if (made && Date.now() - made.mtimeMs > TAKEOVER_STALE_MS) await unlinkIfThere(takeover);
-    else await sleep(TAKEOVER_WAIT_MS);
+    else await wait(TAKEOVER_WAIT_MS);
     return;
   }
   try {
@@ -292,8 +293,6 @@ function bootId(): string | null {
     return process.platform === "linux" ? null : `${process.platform} ${hostname()}`;
   }
 }
-
-const sleep = (ms: number) => new Promise<void>((wake) => setTimeout(wake, ms));
 
 function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;

@@ -1,5 +1,6 @@
 /** Sends the results of a call to a webhook: signed, with retries, and with a limited number at a time. */
 import { createHmac } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
 import { connectionFault } from "../contract/connection-fault.js";
 import type { TelephonyLog } from "./exchange.js";
 import type { Line } from "./line.js";
@@ -25,7 +26,6 @@ export class Webhook {
   constructor(
     private readonly line: Line,
     private readonly log: TelephonyLog,
-    private readonly fetch: typeof globalThis.fetch = globalThis.fetch,
   ) {}
 
   /** Not awaited: a slow receiver must not delay a call. */
@@ -60,7 +60,7 @@ export class Webhook {
     for (let attempt = 1; ; attempt++) {
       try {
         const signature = signatureOf(secret, Math.floor(Date.now() / 1000), body);
-        const response = await this.fetch(url, {
+        const response = await fetch(url, {
           method: "POST",
           headers: { "content-type": "application/json", [SIGNATURE_HEADER]: signature },
           body,
@@ -75,23 +75,11 @@ export class Webhook {
       } catch (error) {
         if (error instanceof Refused || attempt >= attempts || this.#stopped.signal.aborted) throw error;
       }
-      await pause(FIRST_PAUSE_MS * 2 ** (attempt - 1) * (0.75 + Math.random() / 2), this.#stopped.signal);
+      const pauseMs = FIRST_PAUSE_MS * 2 ** (attempt - 1) * (0.75 + Math.random() / 2);
+      await wait(pauseMs, undefined, { signal: this.#stopped.signal }).catch(() => {});
     }
   }
 }
 
 /** The receiver has read the request and rejected it. */
 class Refused extends Error {}
-
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, milliseconds);
-    signal.addEventListener("abort", end);
-    if (signal.aborted) end();
-  });
-}
