@@ -104,9 +104,9 @@ function eachPoint(
 }
 
 /** The whole trade-off, from accepting all to rejecting all. */
-export function ratePoints(trials: SortedTrials, weights: Float64Array | null = null): RatePoint[] {
+export function ratePoints(trials: SortedTrials): RatePoint[] {
   const points: RatePoint[] = [];
-  eachPoint(trials, weights, (threshold, falseMatchRate, falseNonMatchRate) => {
+  eachPoint(trials, null, (threshold, falseMatchRate, falseNonMatchRate) => {
     points.push({ threshold, falseMatchRate, falseNonMatchRate });
   });
   return points;

@@ -10,7 +10,6 @@ import {
 import {
   actualDetectionCost,
   cllr,
-  type DetectionCost,
   equalErrorRate,
   fnmrAt,
   hasBothKinds,
@@ -85,7 +84,6 @@ export interface Summary {
 }
 
 export interface SummaryOptions {
-  readonly cost?: DetectionCost;
   /** Resamples of the bootstrap; 0 gives no intervals. */
   readonly resamples?: number;
   readonly seed?: number;
@@ -97,7 +95,7 @@ export const FALSE_MATCH_RATES = [0.01, 0.001, 0.0001] as const;
 
 /** The figures of these trials; `null` if one of the two kinds of trial is missing. */
 export function summarize(trials: readonly ScoredTrial[], options: SummaryOptions = {}): Summary | null {
-  const { cost = RARE_TARGETS, resamples = 1000, seed = 1 } = options;
+  const { resamples = 1000, seed = 1 } = options;
   const sorted = sortedByRatio(trials);
   if (!hasBothKinds(sorted)) return null;
   const speakers = numberSpeakers(trials);
@@ -106,8 +104,8 @@ export function summarize(trials: readonly ScoredTrial[], options: SummaryOption
   const { persons, pairs } = unitsOf(trials);
   const figures: Figure[] = [
     { of: (weights) => equalErrorRate(sorted, weights), units: persons },
-    { of: (weights) => minimumDetectionCost(sorted, cost, weights) },
-    { of: (weights) => actualDetectionCost(sorted, cost, weights) },
+    { of: (weights) => minimumDetectionCost(sorted, RARE_TARGETS, weights) },
+    { of: (weights) => actualDetectionCost(sorted, RARE_TARGETS, weights) },
     { of: (weights) => cllr(sorted, weights) },
     { of: (weights) => minimumCllr(sorted, weights) },
     ...FALSE_MATCH_RATES.map((rate): Figure => ({ of: (weights) => fnmrAt(sorted, rate, weights), units: persons })),

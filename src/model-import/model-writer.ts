@@ -10,7 +10,7 @@ const elementBytes = { i8: 1, i16: 2, f32: 4 } as const;
 /** A self-contained section: the length of its description, the description, aligned tensors. */
 export function sectionBytes(description: object, tensors: readonly NamedTensor[] = []): Uint8Array {
   const bodies = tensors.map(tensorBytes);
-  const { text, places, total } = laidOut(16, bodies, (offsets) => ({
+  const { text, places, total } = laidOut(bodies, (offsets) => ({
     ...description,
     tensors: tensors.map(({ name, dtype, shape }, i) => ({
       name,
@@ -37,7 +37,7 @@ export function modelFileBytes(model: ModelDescription, sections: ReadonlyMap<st
   const bodies = [...sections.values()];
   const names = [...sections.keys()];
   const digests = bodies.map((body) => createHash("sha256").update(body).digest("hex"));
-  const { text, places, total } = laidOut(16, bodies, (offsets, end) => ({
+  const { text, places, total } = laidOut(bodies, (offsets, end) => ({
     ...model,
     bytes: end + 32,
     sections: names.map((name, i) => ({ name, offset: offsets[i], bytes: bodies[i]!.length, sha256: digests[i] })),
@@ -53,15 +53,14 @@ export function modelFileBytes(model: ModelDescription, sections: ReadonlyMap<st
   return file;
 }
 
-/** A JSON text with the offsets of what follows it. The offsets depend on the length of the text itself. */
+/** A JSON text after 16 bytes, with the offsets of what follows it. The offsets depend on the length of the text itself. */
 function laidOut(
-  from: number,
   bodies: readonly Uint8Array[],
   described: (offsets: readonly number[], end: number) => object,
 ): { text: Uint8Array; places: number[]; total: number } {
   for (let length = 0; ; ) {
     const places: number[] = [];
-    let at = from + length;
+    let at = 16 + length;
     for (const body of bodies) {
       places.push(at);
       at += aligned(body.length);

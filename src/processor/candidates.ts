@@ -53,10 +53,9 @@ export async function candidatesByIds(
   scopeId: Id,
   list: ListOfUniqueId,
   kind: OwnerKind,
-  field: string,
   options: OperationOptions,
 ): Promise<Candidates> {
-  return candidatesOf(deps, scopeId, kind, await someProfilesOf(deps, scopeId, list, kind, field, options));
+  return candidatesOf(deps, scopeId, kind, await someProfilesOf(deps, scopeId, list, kind, options));
 }
 
 /** At least one profile, and all of this kind. */
@@ -65,9 +64,9 @@ export async function someProfilesOf(
   scopeId: Id,
   list: ListOfUniqueId,
   kind: OwnerKind,
-  field: string,
   options: OperationOptions,
 ): Promise<FoundProfile[]> {
+  const field = "gk_voiceprint_profile_ids";
   if (list.uniqueIds.length === 0) throw invalid(field, "empty", "at least one profile is required");
   const profiles = await findProfiles(deps, scopeId, list, field, options);
   for (const [i, profile] of profiles.entries()) assertKind(profile, kind, `${field}.unique_ids[${i}]`);

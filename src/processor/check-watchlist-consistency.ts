@@ -52,5 +52,5 @@ async function targets(
     );
     return members.filter((found) => tag === "" || found.tag === tag);
   }
-  return someProfilesOf(deps, scopeId, target.value!, "fraudster", "gk_voiceprint_profile_ids", options);
+  return someProfilesOf(deps, scopeId, target.value!, "fraudster", options);
 }

@@ -14,7 +14,7 @@ export const detectKnownFraudsters: Implementation<"detectKnownFraudsters"> = as
   const candidates =
     target.case === "watchlist"
       ? await candidatesByGroup(deps, scopeId, "fraudster", target.value, "watchlist")
-      : await candidatesByIds(deps, scopeId, target.value!, "fraudster", "gk_voiceprint_profile_ids", options);
+      : await candidatesByIds(deps, scopeId, target.value!, "fraudster", options);
   const part = fraudPart(candidates, set);
   const { analyzed, results } = await analyzeAndCompare(deps, context, source, request, [part], options);
   const result = results[0]!;

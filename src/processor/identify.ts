@@ -44,4 +44,4 @@ export const identificationTargets = (
 ): Promise<Candidates> =>
   target.case === "group"
     ? candidatesByGroup(deps, scopeId, "person", target.value, "group")
-    : candidatesByIds(deps, scopeId, target.value!, "person", "gk_voiceprint_profile_ids", options);
+    : candidatesByIds(deps, scopeId, target.value!, "person", options);

@@ -56,8 +56,7 @@ export class SealError extends Error {
   constructor(
     readonly code: SealErrorCode,
     message: string,
-    options?: ErrorOptions,
   ) {
-    super(message, options);
+    super(message);
   }
 }

@@ -58,9 +58,9 @@ export const invalidRequest = (description: string, refusal?: Refusal): OAuthErr
 export const NO_STORE: Readonly<Record<string, string>> = { "Cache-Control": "no-store", Pragma: "no-cache" };
 
 /** The error as an HTTP response. */
-export function errorResponse(error: OAuthError, headers: Record<string, string> = {}): Response {
+export function errorResponse(error: OAuthError): Response {
   return new Response(JSON.stringify(error.body), {
     status: error.status,
-    headers: { "Content-Type": "application/json", ...NO_STORE, ...headers, ...error.headers },
+    headers: { "Content-Type": "application/json", ...NO_STORE, ...error.headers },
   });
 }

@@ -13,11 +13,11 @@ export interface SqlContext {
   readonly sessionKeyIds: SessionKeyIds;
 }
 
+const SESSIONS_KNOWN = 1024;
+
 /** The last known keys of sessions: a cache that saves a query. Every write checks that the key is still current. */
 export class SessionKeyIds {
   readonly #ids = new Map<string, KeyId>();
-
-  constructor(private readonly capacity = 1024) {}
 
   get(session: string): KeyId | undefined {
     return this.#ids.get(session);
@@ -26,7 +26,7 @@ export class SessionKeyIds {
   note(session: string, id: KeyId): void {
     this.#ids.delete(session);
     this.#ids.set(session, id);
-    if (this.#ids.size > this.capacity) this.#ids.delete(this.#ids.keys().next().value!);
+    if (this.#ids.size > SESSIONS_KNOWN) this.#ids.delete(this.#ids.keys().next().value!);
   }
 
   forget(session: string): void {
