@@ -15,6 +15,7 @@ import type { RawEncoding } from "./audio/port.js";
 import { readRecording } from "./audio/read-recording.js";
 import { sampleEncodings } from "./audio/sample-encoding.js";
 import { floatWav } from "./audio/wav-writer.js";
+import { secondsOf } from "./contract/duration.js";
 import { AudioValidity, Decision, TrainReason } from "./contract/gen/vendor/biosec/v1/common_pb.js";
 import {
   type AnalyzeAudioResult,
@@ -59,7 +60,6 @@ import {
   type Recording,
   type SessionContext,
   type Settings,
-  secondsOf,
   startSession,
   stopSession,
   upload,
@@ -964,8 +964,6 @@ function analysisOf(result: AnalyzeAudioResult, names: ReadonlyMap<string, strin
 }
 
 async function recordingOf(audio: Audio, place?: string): Promise<Recording> {
-  const refused = (field: string, message: string) =>
-    unfit(field, "not_audio", place === undefined ? message : `${place}: ${message}`);
   assertHere(audio);
   if (audio instanceof Uint8Array) return { chunk: audio };
   if (audio instanceof ArrayBuffer) return { chunk: new Uint8Array(audio) };
@@ -985,8 +983,7 @@ async function recordingOf(audio: Audio, place?: string): Promise<Recording> {
       return { chunk: bytes, encoding, rate: rateHz, channels, ...(name !== undefined && { name }) };
     }
   }
-  throw refused(
-    "audio",
-    "audio must be a recording as Uint8Array, ArrayBuffer or Blob (read a file first), { samples: Float32Array, rateHz }, or { bytes, encoding, rateHz }",
-  );
+  const message =
+    "audio must be a recording as Uint8Array, ArrayBuffer or Blob (read a file first), { samples: Float32Array, rateHz }, or { bytes, encoding, rateHz }";
+  throw unfit("audio", "not_audio", place === undefined ? message : `${place}: ${message}`);
 }

@@ -201,9 +201,6 @@ export async function upload(
 export const channelSelector = (channel: number | undefined) =>
   channel === undefined ? {} : { channelSelector: { channel } };
 
-export const secondsOf = (duration: { seconds: bigint; nanos: number } | undefined): number =>
-  duration ? Number(duration.seconds) + duration.nanos / 1e9 : 0;
-
 /** The comparison that the decision is based on; all fields are `null` when nothing was compared. */
 export interface Comparison {
   /** Cosine, -1..1. */

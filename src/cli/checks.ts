@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { secondsOf } from "../contract/duration.js";
 import {
   type AuthenticationScore,
   Decision,
@@ -17,7 +18,6 @@ import {
   type Media,
   profilesIn,
   type SessionContext,
-  secondsOf,
   upload,
 } from "../workflow.js";
 import { person, profileOf, recordingOf } from "./calls.js";

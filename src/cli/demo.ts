@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Command } from "commander";
 import { pcm16Wav } from "../audio/wav-writer.js";
+import { secondsOf } from "../contract/duration.js";
 import {
   Decision,
   DecisionReason,
@@ -12,7 +13,7 @@ import {
 import type { Operations } from "../contract/operations.js";
 import { mix, noise, speak } from "../demo/voice.js";
 import { makeFolders } from "../store/make-folders.js";
-import { findOrCreateProfile, findProfile, inSession, type Owner, secondsOf, upload } from "../workflow.js";
+import { findOrCreateProfile, findProfile, inSession, type Owner, upload } from "../workflow.js";
 import { fraudster, person } from "./calls.js";
 import { ExitCode } from "./exit-code.js";
 import { openOperations } from "./operations.js";

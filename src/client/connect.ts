@@ -235,7 +235,7 @@ function mediaQuery({ context, encoding, rate, channels }: MediaRequest): URLSea
 }
 
 /** The status that the box sent, or one that says that it could not be reached. */
-export function statusErrorOf(error: unknown, url: string): StatusError {
+function statusErrorOf(error: unknown, url: string): StatusError {
   if (error instanceof StatusError) return error;
   if (error instanceof ConnectError) {
     if (error.cause instanceof StatusError) return error.cause;

@@ -1,3 +1,4 @@
+import { secondsOf } from "../contract/duration.js";
 import { StatusCode, StatusError } from "../contract/index.js";
 
 const LONGEST_WAIT_SECONDS = 30;
@@ -16,7 +17,7 @@ export function retrying(retries: number, random: () => number = Math.random) {
         if (attempt >= retries || !(error instanceof StatusError)) throw error;
         if (error.code !== StatusCode.BUSY && error.code !== StatusCode.RATE_EXCEEDED) throw error;
         const { retryAfter } = error.status;
-        const asked = retryAfter ? Number(retryAfter.seconds) + retryAfter.nanos / 1e9 : 0.5;
+        const asked = retryAfter ? secondsOf(retryAfter) : 0.5;
         if (asked > LONGEST_WAIT_SECONDS) throw error;
         await pause(Math.max(asked, 2 ** Math.min(attempt, 4) - 1) * (1 + 0.25 * random()), signal);
       }

@@ -1,6 +1,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { secondsOf } from "../contract/duration.js";
 import type { Context } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import {
   Decision,
@@ -370,7 +371,7 @@ export class Dispatcher {
     if (decision) metrics.decision(operation, Decision[decision] ?? String(decision));
     if (!AUDIO_OPERATIONS.has(operation)) return;
     const gross = audioDetails?.grossAudio;
-    if (gross) metrics.audio(operation, Number(gross.seconds) + gross.nanos / 1e9, timing.workedSeconds);
+    if (gross) metrics.audio(operation, secondsOf(gross), timing.workedSeconds);
   }
 }
 

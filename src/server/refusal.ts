@@ -1,5 +1,5 @@
-import { create } from "@bufbuild/protobuf";
-import { DurationSchema } from "@bufbuild/protobuf/wkt";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { secondsOf } from "../contract/duration.js";
 import { StatusCode, StatusError } from "../contract/index.js";
 
 /** Headers besides the status, such as `WWW-Authenticate` with NOT_AUTHORIZED. */
@@ -23,7 +23,9 @@ export class Refusal extends StatusError {
       {
         statusCode,
         message,
-        ...(more.retryAfterSeconds === undefined ? {} : { retryAfter: duration(more.retryAfterSeconds) }),
+        ...(more.retryAfterSeconds !== undefined && {
+          retryAfter: durationFromMs(Math.ceil(more.retryAfterSeconds * 1000)),
+        }),
         fieldViolations: more.violation ? [{ ...more.violation, message }] : [],
       },
       more.cause === undefined ? undefined : { cause: more.cause },
@@ -33,16 +35,8 @@ export class Refusal extends StatusError {
   }
 }
 
-function duration(seconds: number) {
-  const milliseconds = Math.ceil(seconds * 1000);
-  return create(DurationSchema, {
-    seconds: BigInt(Math.floor(milliseconds / 1000)),
-    nanos: (milliseconds % 1000) * 1_000_000,
-  });
-}
-
-export const badRequest = (message: string, field?: string, violation = "malformed") =>
-  new Refusal(StatusCode.BAD_REQUEST, message, field === undefined ? {} : { violation: { field, violation } });
+export const badRequest = (message: string, field?: string) =>
+  new Refusal(StatusCode.BAD_REQUEST, message, field ? { violation: { field, violation: "malformed" } } : {});
 
 export const invalidField = (field: string, violation: string, message: string) =>
   new Refusal(StatusCode.INVALID_REQUEST, message, { violation: { field, violation } });
@@ -69,9 +63,8 @@ export const needsWebSocket = (path: string, httpVersion: number) =>
 /** Response headers that go with an error. */
 export function headersOf(error: StatusError): Readonly<Record<string, string>> {
   const { retryAfter } = error.status;
-  const seconds = retryAfter && Number(retryAfter.seconds) + Math.ceil(retryAfter.nanos / 1e9);
   return {
-    ...(seconds === undefined ? {} : { "retry-after": String(Math.max(1, seconds)) }),
+    ...(retryAfter && { "retry-after": String(Math.max(1, Math.ceil(secondsOf(retryAfter)))) }),
     ...(error instanceof Refusal ? error.headers : {}),
   };
 }

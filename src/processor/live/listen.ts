@@ -1,5 +1,6 @@
 /** A live call: each party's audio goes to its task, and events of the tasks are sent back as they happen. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { secondsOf } from "../../contract/duration.js";
 import type {
   ListenParty,
   ListenRequest,
@@ -102,7 +103,7 @@ class LiveCall {
     checkParties(start.parties, format.channels);
     const context = await openContext(deps, start.context);
     const parties: OpenParty[] = [];
-    const progress = Math.max(shortestProgressSeconds, secondsOf(start.progressInterval) ?? 1);
+    const progress = Math.max(shortestProgressSeconds, start.progressInterval ? secondsOf(start.progressInterval) : 1);
     const call = new LiveCall(
       new LiveAudio(deps.readRecording, format),
       format.rateHz,
@@ -374,6 +375,3 @@ const checkpointOf = (netSpeechSeconds: number, result: PartResult, { candidates
   riskEngineResult: riskResult(partRisk(candidates.kind, result)),
   isFinal,
 });
-
-const secondsOf = (time: { readonly seconds: bigint; readonly nanos: number } | undefined): number | undefined =>
-  time && Number(time.seconds) + time.nanos / 1e9;

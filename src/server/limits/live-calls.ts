@@ -1,7 +1,7 @@
 /**
  * The live calls of a box: how many are allowed, and what the operator sees of each. Never the identity of a speaker.
  */
-import type { Duration } from "@bufbuild/protobuf/wkt";
+import { secondsOf } from "../../contract/duration.js";
 import { Decision, type ListenResponse } from "../../contract/index.js";
 
 export interface LiveCallView {
@@ -35,10 +35,10 @@ export class LiveCallEntry {
 
   observe({ event }: ListenResponse): void {
     if (event.case === "progress") {
-      this.grossSeconds = seconds(event.value.grossAudio);
-      this.netSpeechSeconds = seconds(event.value.netAudio);
+      this.grossSeconds = secondsOf(event.value.grossAudio);
+      this.netSpeechSeconds = secondsOf(event.value.netAudio);
     } else if (event.case === "checkpoint") {
-      this.netSpeechSeconds = seconds(event.value.netAudio);
+      this.netSpeechSeconds = secondsOf(event.value.netAudio);
       this.score = event.value.biometricScore ?? this.score;
       this.decision = Decision[event.value.decision] ?? null;
     }
@@ -84,5 +84,3 @@ export class LiveCalls {
     return [...this.#open].map(({ scope: _, onEnd: __, leave: ___, ...view }) => view);
   }
 }
-
-const seconds = (time: Duration | undefined): number => (time ? Number(time.seconds) + time.nanos / 1e9 : 0);
