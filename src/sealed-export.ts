@@ -28,7 +28,7 @@ const iterations = 600_000;
 const fewestIterations = 100_000;
 const mostIterations = 10_000_000;
 const SALT_BYTES = 16;
-export const shortestPassphrase = 8;
+const shortestPassphrase = 8;
 
 const base64 = z.base64().transform((text) => base64Decode(text));
 

@@ -28,9 +28,9 @@ export class AudioError extends Error {
   }
 }
 
-export const lowestRateHz = 4_000;
-export const highestRateHz = 192_000;
-export const mostChannels = 64;
+const lowestRateHz = 4_000;
+const highestRateHz = 192_000;
+const mostChannels = 64;
 
 /** The supported sampling rates and channel counts are checked only here. */
 export function checkLayout(rateHz: number, channels: number): void {

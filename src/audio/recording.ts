@@ -2,7 +2,7 @@ import { AudioError } from "./audio-error.js";
 import type { Recording } from "./port.js";
 
 /** Frames in one chunk: one second at 16 kHz, so that a long recording is never in memory as a whole. */
-export const framesPerChunk = 16_384;
+const framesPerChunk = 16_384;
 
 /** How a format decodes its frames. `decode` fills `out` with frames of the zero-based `channel`, starting at `first`. */
 export interface FrameReader {

@@ -173,7 +173,7 @@ export function minimumDetectionCost(
 }
 
 /** The score at which a calibrated log-likelihood ratio should be accepted for this cost. */
-export function bayesThreshold(cost: DetectionCost): number {
+function bayesThreshold(cost: DetectionCost): number {
   return Math.log(((1 - cost.targetPrior) * cost.falseAlarmCost) / (cost.targetPrior * cost.missCost));
 }
 

@@ -35,8 +35,8 @@ export interface OpenSetRow {
   readonly oracleFnirAtMet: number;
 }
 
-export const LIST_SIZES = [1, 10, 100, 1000] as const;
-export const CALL_RATES = [0.01, 0.05] as const;
+const LIST_SIZES = [1, 10, 100, 1000] as const;
+const CALL_RATES = [0.01, 0.05] as const;
 
 export function callersOf(trials: readonly ScoredTrial[]): Caller[] {
   const byTest = new Map<number, { own: ScoredTrial[]; others: Map<number, ScoredTrial[]> }>();

@@ -91,7 +91,7 @@ export interface SummaryOptions {
   readonly threshold?: Engine["threshold"];
 }
 
-export const FALSE_MATCH_RATES = [0.01, 0.001, 0.0001] as const;
+const FALSE_MATCH_RATES = [0.01, 0.001, 0.0001] as const;
 
 /** The figures of these trials; `null` if one of the two kinds of trial is missing. */
 export function summarize(trials: readonly ScoredTrial[], options: SummaryOptions = {}): Summary | null {

@@ -39,7 +39,7 @@ export interface Candidates {
 }
 
 /** Up to this many prints are all scored exactly; beyond it, only the gallery's best `exactlyScored`. */
-export const mostScoredDirectly = 256;
+const mostScoredDirectly = 256;
 const exactlyScored = 64;
 /** A call reads them all. */
 const mostGroupsWithTag = 256;

@@ -47,7 +47,7 @@ const MOST_REDIRECTS = 10;
 const MOST_CREDENTIALS = 50;
 
 /** RFC 6749 §3.1.2 and RFC 8252 §7.3: absolute, no fragment, https except on this machine. */
-export function checkRedirectUri(text: string): string {
+function checkRedirectUri(text: string): string {
   const wrong = (why: string): OAuthError => invalidRequest(`the redirect address ${why}`, "redirectAddress");
   let url: URL;
   try {

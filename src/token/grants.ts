@@ -1,7 +1,7 @@
 import type { Documents } from "./documents.js";
 
 /** What users allowed applications and our own pages to do; stored by `oidc-provider`. Codes and tokens of a grant end with it. */
-export const GRANTS = "oidc.Grant";
+const GRANTS = "oidc.Grant";
 
 export const grantStands = async (documents: Documents, grantId: string): Promise<boolean> =>
   (await documents.get(GRANTS, grantId)) !== null;

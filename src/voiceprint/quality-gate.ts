@@ -41,7 +41,7 @@ const reasons: Readonly<Record<AudioValidity, DecisionReason>> = {
 };
 
 /** Why a check of audio with this validity has no decision. */
-export const reasonForValidity = (validity: AudioValidity): DecisionReason =>
+const reasonForValidity = (validity: AudioValidity): DecisionReason =>
   reasons[validity] ?? DecisionReason.UNSPECIFIED;
 
 /** The outcome of a check whose audio was unfit: it failed, or it may succeed with better audio. */

@@ -12,8 +12,8 @@ export const bytesPerSample: Readonly<Record<RawEncoding, number>> = {
   float32: 4,
 };
 
-export const lowestLiveRateHz = 8_000;
-export const highestLiveRateHz = 48_000;
+const lowestLiveRateHz = 8_000;
+const highestLiveRateHz = 48_000;
 
 export function liveFormat({
   encoding,

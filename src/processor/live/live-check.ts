@@ -80,7 +80,7 @@ export function checkLiveRate(rateHz: number): void {
   throw invalid("rate", "out_of_range", message);
 }
 
-export const monoSource = (rateHz: number): LiveSource => ({ rateHz, channels: 1, channel: null, separation: null });
+const monoSource = (rateHz: number): LiveSource => ({ rateHz, channels: 1, channel: null, separation: null });
 
 /** The same checks as AnalyzeAudio. */
 export async function analysisPlan(

@@ -124,7 +124,7 @@ function readable(error: unknown): string {
 }
 
 /** Finds a field by the contract's name or its JSON name. */
-export function fieldOf(message: DescMessage, name: string): DescField | undefined {
+function fieldOf(message: DescMessage, name: string): DescField | undefined {
   return message.fields.find((field) => field.name === name || field.jsonName === name);
 }
 

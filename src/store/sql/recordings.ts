@@ -136,7 +136,7 @@ export function joinProcessed(plain: PlainProcessed, sealed: Uint8Array): Proces
   return { ...plain, ...decodeVoice(sealed) };
 }
 
-export function placeOf({ place }: RecordingKind, scopeId: Id, sessionId: Id, recordId: Id): Place {
+function placeOf({ place }: RecordingKind, scopeId: Id, sessionId: Id, recordId: Id): Place {
   return { scopeId, kind: place, subjectId: sessionId, recordId };
 }
 
@@ -144,7 +144,7 @@ export function placeOf({ place }: RecordingKind, scopeId: Id, sessionId: Id, re
  * Seals a recording under its session's key. `insert` returns the rows it wrote, and writes none if the session's key has changed:
  * an erasure or an expiry may have replaced it. Then it is tried again.
  */
-export async function underSessionKey(
+async function underSessionKey(
   context: SqlContext,
   kind: RecordingKind,
   { scopeId, sessionId, id }: { scopeId: Id; sessionId: Id; id: Id },

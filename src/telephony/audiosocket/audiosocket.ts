@@ -93,7 +93,7 @@ export class AudioSocketSession extends DialectSession {
   }
 }
 
-export function packet(kind: number, payload: Uint8Array = new Uint8Array()): Uint8Array {
+function packet(kind: number, payload: Uint8Array = new Uint8Array()): Uint8Array {
   const bytes = new Uint8Array(HEAD_BYTES + payload.length);
   bytes.set([kind, payload.length >> 8, payload.length & 0xff]);
   bytes.set(payload, HEAD_BYTES);
