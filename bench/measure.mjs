@@ -86,14 +86,5 @@ export function absent(work, peer, reason) {
   return { work, peer, ratio: null, target: "", met: null, unit: "", detail: String(reason).split("\n")[0] };
 }
 
-/** mulberry32: the same numbers in every run. */
-export function random(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
+/** The same numbers in every run. */
+export { mulberry32 as random } from "../dist/demo/voice.js";

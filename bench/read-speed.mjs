@@ -1,6 +1,6 @@
 // How fast WASM reads memory here: eight parallel streams, as in a gallery search (a single one takes half as long again), with one
 // accumulator each, compiled in the process that measures.
-import asc from "assemblyscript/asc";
+import { compiled } from "./compiled.mjs";
 
 const runs = [0, 1, 2, 3, 4, 5, 6, 7];
 const all = (line) => runs.map(line).join(" ");
@@ -23,18 +23,4 @@ export function readAll(bytes: i32): i32 {
   return i32x4.extract_lane(a0, 0) + i32x4.extract_lane(a0, 1) + i32x4.extract_lane(a0, 2) + i32x4.extract_lane(a0, 3);
 }`;
 
-export async function readSpeedModule() {
-  let binary = null;
-  const { error, stderr } = await asc.main(
-    ["read-speed.ts", "--outFile", "read-speed.wasm", "-O3", "--noAssert", "--runtime", "stub", "--enable", "simd"],
-    {
-      readFile: (name) => (name === "read-speed.ts" ? source : null),
-      writeFile: (name, contents) => {
-        if (name === "read-speed.wasm") binary = contents;
-      },
-      listFiles: () => [],
-    },
-  );
-  if (error) throw new Error(`${error.message}\n${stderr.toString()}`);
-  return binary;
-}
+export const readSpeedModule = () => compiled(source);

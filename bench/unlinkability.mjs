@@ -13,6 +13,7 @@ import { nodeAead } from "../dist/store/seal/aead-node.js";
 import { KeyRing } from "../dist/store/seal/key-ring.js";
 import { createMemoryShelf } from "../dist/store/seal/shelf-memory.js";
 import { turn, turnBack } from "../dist/store/seal/transform.js";
+import { cosine } from "./cosine.mjs";
 import { heardIn } from "./voice-cache.mjs";
 
 const { values: options } = parseArgs({
@@ -125,16 +126,6 @@ console.log(
     `${(likeness / everything.length).toFixed(3)} (random directions: ${Math.sqrt(2 / Math.PI / everything[0].embedding.length).toFixed(3)})`,
 );
 console.table(rows);
-
-function cosine(a, b) {
-  let [ab, aa, bb] = [0, 0, 0];
-  for (let i = 0; i < a.length; i++) {
-    ab += a[i] * b[i];
-    aa += a[i] * a[i];
-    bb += b[i] * b[i];
-  }
-  return ab / Math.sqrt(aa * bb);
-}
 
 /** D_sys: the mean over mated scores of how clearly each indicates "mated", prior odds 1, densities by histograms as in the authors' own tool. */
 function linkability(mated, nonMated) {

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { tensorValues } from "../../dist/engine/model-file.js";
+import { cosine } from "../cosine.mjs";
 import { accurateModelBytes, modelBytes } from "../material.mjs";
 import { absent, atLeast, atMost, compare, random } from "../measure.mjs";
 import { attacks } from "./attack.mjs";
@@ -121,16 +122,6 @@ function features(seed) {
   }
   return x;
 }
-
-const cosine = (a, b) => {
-  let [ab, aa, bb] = [0, 0, 0];
-  for (let i = 0; i < a.length; i++) {
-    ab += a[i] * b[i];
-    aa += a[i] * a[i];
-    bb += b[i] * b[i];
-  }
-  return ab / Math.sqrt(aa * bb);
-};
 
 async function networkRows(peers, limit, network) {
   const { work, architecture, gmacs, graph } = network;

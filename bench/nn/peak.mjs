@@ -1,6 +1,6 @@
 // Peak rate of multiply-accumulates in WASM here with `i32x4.dot_i16x8_s`: twelve accumulators, no memory access, compiled in the
 // process that measures. Each sum depends on the previous one, so that nothing can be hoisted.
-import asc from "assemblyscript/asc";
+import { compiled } from "../compiled.mjs";
 
 const lanes = Array.from({ length: 12 }, (_, i) => `a${i}`);
 const step = lanes.map((a) => `${a} = i32x4.add(${a}, i32x4.dot_i16x8_s(${a}, x));`).join(" ");
@@ -19,18 +19,6 @@ export function dots(n: i32): i32 {
 
 /** { run, macs }: one call of run does `macs` multiply-accumulates. */
 export async function peak(calls = 60_000) {
-  let binary = null;
-  const { error, stderr } = await asc.main(
-    ["peak.ts", "--outFile", "peak.wasm", "-O3", "--noAssert", "--runtime", "stub", "--enable", "simd"],
-    {
-      readFile: (name) => (name === "peak.ts" ? source : null),
-      writeFile: (name, contents) => {
-        if (name === "peak.wasm") binary = contents;
-      },
-      listFiles: () => [],
-    },
-  );
-  if (error) throw new Error(`${error.message}\n${stderr.toString()}`);
-  const { dots } = new WebAssembly.Instance(new WebAssembly.Module(binary), {}).exports;
+  const { dots } = new WebAssembly.Instance(new WebAssembly.Module(await compiled(source)), {}).exports;
   return { run: () => dots(calls), macs: calls * lanes.length * 8 };
 }
