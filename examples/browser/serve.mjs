@@ -1,7 +1,7 @@
 // Serves the page of this folder and gets its tokens; the client's secret never reaches the browser.
-//   npm install vivavoce esbuild        (in a checkout of vivavoce instead: npm ci && npm run build)
-//   npx vivavoce serve --set 'cors.origins=["http://127.0.0.1:7424"]'
+//   npm install vivavoce vivavoce-box esbuild        (in a checkout of vivavoce instead: npm ci && npm run build)
 //   npx vivavoce enroll ada one.wav two.wav three.wav
+//   npx vivavoce serve --set 'cors.origins=["http://127.0.0.1:7424"]'
 //   VIVAVOCE_CLIENT_ID=… VIVAVOCE_CLIENT_SECRET=… node serve.mjs
 // The box prints client id and secret at its first start. VIVAVOCE_URL is its address (http://127.0.0.1:8080), PORT that of the page (7424).
 import { readFileSync } from "node:fs";
