@@ -321,7 +321,7 @@ export class Voiceprints {
   /** Checks audio that is still arriving: `push` chunks until `answer` is set, or call `finish`. */
   async listen(target: Target & AttackChoices, rateHz: number, choices: CallChoices = {}): Promise<Listener> {
     if (typeof target !== "object" || target === null)
-      throw unfit("target", "missing", `listen needs who to compare with, such as { persons: ["ada"] }, got ${target}`);
+      throw unfit("target", "missing", `listen needs a target to check, such as { persons: ["ada"] }, got ${target}`);
     const targets = await this.#targets({ ...choices, ...target });
     return this.#inLiveSession(choices, async (context, stop) => {
       const ignoreCheckpoints = choices.ignoreCheckpoints ?? false;
@@ -352,7 +352,7 @@ export class Voiceprints {
 
   /** Everything stored about a person, for them to see: one entry for each print. */
   export(person: string): Promise<ExportedProfile[]>;
-  /** The same sealed with a passphrase, as a text that `import` reads on another box or device. */
+  /** The same sealed with a passphrase, as a string that `import` reads on another box or device. */
   export(person: string, choices: { readonly passphrase: string }): Promise<string>;
   export(person: string, choices?: { readonly passphrase: string }): Promise<ExportedProfile[] | string> {
     return this.#export("person", person, choices);
@@ -379,7 +379,7 @@ export class Voiceprints {
     if (choices.name !== undefined) assertName(choices.name);
     const exported = await asFieldViolation(async () => open(await textOf(sealed), choices.passphrase));
     const profiles = Array.isArray(exported) ? (exported as ExportedProfile[]) : [];
-    if (profiles.length === 0) throw unfit("sealed", "empty", "the sealed export holds no voiceprint");
+    if (profiles.length === 0) throw unfit("sealed", "empty", "the sealed export contains no voiceprint");
     const context = { gkScopeId: { value: this.settings.scope } };
     const imported: NamedProfile[] = [];
     const importAll = async () => {
@@ -601,7 +601,7 @@ export class Voiceprints {
     if (choices === undefined) return profiles;
     if (profiles.length === 0)
       throw new StatusError({ statusCode: StatusCode.NOT_FOUND, message: `the ${kind} "${name}" has no voiceprint` });
-    // `import` takes trained prints only: who erases a print after its export must find all of it in there.
+    // `import` takes trained prints only, and somebody who erases a print after exporting it relies on the export.
     const trained = profiles.filter(({ template }) => template !== null);
     if (trained.length === 0) {
       const message = `the voiceprint of the ${kind} "${name}" is not trained and could not be imported; finish its enrollment first`;
@@ -665,7 +665,7 @@ function textOf(sealed: string | Uint8Array | Blob): string | Promise<string> {
   if (typeof sealed === "string") return sealed;
   if (sealed instanceof Uint8Array) return new TextDecoder().decode(sealed);
   if (sealed instanceof Blob) return sealed.text();
-  throw unfit("sealed", "malformed", `a sealed export must be a text, a Uint8Array or a Blob, got ${typeof sealed}`);
+  throw unfit("sealed", "malformed", `a sealed export must be a string, a Uint8Array or a Blob, got ${typeof sealed}`);
 }
 
 /** An enrolled segment with the id of its processed audio. */
@@ -865,7 +865,7 @@ const unfit = (field: string, violation: string, message: string): StatusError =
     fieldViolations: [fieldViolation(field, violation, message)],
   });
 
-/** The type of a passphrase that is not a text. */
+/** The type of a passphrase that is not a string. */
 const given = (choices: unknown): string =>
   typeof choices === "object" && choices
     ? `{ passphrase: ${typeof (choices as { passphrase?: unknown }).passphrase} }`

@@ -69,7 +69,7 @@ function fill(table: ResampleTable): void {
   const taps = table.taps;
   const half = <f64>(taps / 2);
   const lower = <f64>min(table.rateHz, OUTPUT_HZ);
-  const cutoff = (0.95 * lower) / <f64>table.rateHz; // centre of the transition, in half-cycles per input sample
+  const cutoff = (0.95 * lower) / <f64>table.rateHz; // center of the transition, in half-cycles per input sample
   const beta = 0.1102 * (ATTENUATION_DB - 8.7);
   const last = table.blended ? table.phases : table.phases - 1;
   for (let phase = 0; phase <= last; phase++) {

@@ -18,7 +18,7 @@ export function rowBytes(bins: i32, channels: i32): usize {
   return <usize>((bins + 2) * channels) << 1;
 }
 
-/** Plane i of some that lie one after the other. */
+/** Plane i of several that are stored one after the other. */
 // @ts-ignore: decorator
 @inline
 export function planeAt(planes: usize, i: i32): Plane {
@@ -49,7 +49,7 @@ export function clearBorder(plane: usize, p: Plane): void {
   const bin = p.bin;
   memory.fill(plane, 0, row);
   const behind = plane + row * (p.frames + 1);
-  // The last bin of a frame and the first of the next are neighbours.
+  // The last bin of a frame and the first of the next are neighbors.
   for (let edge = plane + row - bin; edge < behind; edge += row) {
     for (let b: usize = 0; b < bin << 1; b += 16) v128.store(edge + b, i32x4.splat(0));
   }

@@ -21,7 +21,7 @@ export function frameValues(kind: i32): i32 {
 /** Where log-mel begins in a frame for synthetic speech. */
 export const LOG_MEL = BINS + COLUMNS * COLUMN_BINS;
 
-/** Nothing lies further below the loud than this, natural logarithm of power (43 dB): rooms, lines and empty bands tell nothing there. */
+/** Values further below the loudest than this (a natural logarithm of power, 43 dB) are raised to it: they only show rooms, lines and empty bands. */
 export const FLOOR: f32 = 10;
 
 /** The networks with fronts: one for synthetic speech, one for playback, which shows in a coarser representation. */
@@ -55,5 +55,5 @@ export function slimShape(channels: i32): usize {
 /** One score; outputs come in fours. */
 export const OUTPUTS = 4;
 
-/** One second: less tells nothing. */
+/** One second: less speech shows nothing. */
 export const MIN_FRAMES = 100;

@@ -43,7 +43,7 @@ export class Front {
 export class Weights {
   /** Values of a frame of features. */
   values: i32;
-  /** The 80 bins that lie first in a frame: bands of equal width, or log-mel. */
+  /** The first 80 bins of a frame: bands of equal width, or log-mel. */
   bands: Front;
   /** The columns that follow. */
   short: Front | null;
@@ -191,7 +191,7 @@ function judged(s: State, hidden: Dense, out: Dense): f32 {
   return load<f32>(s.out);
 }
 
-/** One front over the picture that lies at `features`, in frames of `values`, to the frames of `out`, `outStep` bytes apart. */
+/** One front over the picture at `features`, in frames of `values`, to the frames of `out`, `outStep` bytes apart. */
 function see(out: usize, outStep: usize, s: State, features: usize, values: i32, frames: i32, f: Front): void {
   const shapes = s.scratch.shapes; //                                                          a frame of bands, of columns:
   const plane0 = setPlane(planeAt(shapes, 0), frames * f.columns, f.bins, f.plane0.outputs); //              80 bins, 4 × 32

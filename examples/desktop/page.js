@@ -22,7 +22,7 @@ const recording = (button, other, use) => async () => {
         level: (levelDb) => {
           level.value = Math.max(0, 1 + levelDb / 60);
         },
-        state: (state) => say({ muted: "Your microphone is muted.", silent: "Hardly any sound arrives.", sound: "Speak now." }[state]),
+        state: (state) => say({ muted: "Your microphone is muted.", silent: "Hardly any sound is coming in.", sound: "Speak now." }[state]),
         lost: () => say("The microphone was disconnected."),
       });
       other.disabled = true;

@@ -6,7 +6,7 @@ import { startRecording } from "vivavoce/microphone";
 let opened;
 /** At the first recording, because a server that renders this button has no IndexedDB. */
 const voices = () => (opened ??= openIndexedDbStore("voices").then((store) => openVoiceprints({ store })));
-const trouble = { muted: "Your microphone is muted.", silent: "Hardly any sound arrives.", sound: "Speak now." };
+const trouble = { muted: "Your microphone is muted.", silent: "Hardly any sound is coming in.", sound: "Speak now." };
 
 export function VerifyButton({ person, onAnswer }) {
   const recorder = useRef(null);

@@ -53,7 +53,7 @@ export function recordingOfImaAdpcm(source: ByteSource, layout: ImaLayout): Reco
       const firstByte = (first / framesPerBlock) * bytesPerBlock;
       const length = Math.min(blocks * bytesPerBlock, bytes - firstByte);
       const data = source.read(start + firstByte, length);
-      if (data.length < length) throw new AudioError("TRUNCATED", "the file became shorter while it was read");
+      if (data.length < length) throw new AudioError("TRUNCATED", "the file became shorter while it was being read");
       for (let block = 0; block < blocks; block++) {
         const samples = out.subarray(block * framesPerBlock, (block + 1) * framesPerBlock);
         decodeBlock(samples, data.subarray(block * bytesPerBlock, (block + 1) * bytesPerBlock), channel, channels);
@@ -69,13 +69,13 @@ function decodeBlock(out: Float32Array, block: Uint8Array, channel: number, chan
   if (index >= stepSizes.length) {
     throw new AudioError(
       "CORRUPT_DATA",
-      `an IMA ADPCM block must begin with a step below ${stepSizes.length}, got ${index}`,
+      `an IMA ADPCM block must begin with a step index below ${stepSizes.length}, got ${index}`,
     );
   }
   out[0] = sample / 32768;
   for (let i = 1; i < out.length; i++) {
     const nibbleAt = i - 1;
-    // Eight samples of one channel lie in four bytes, then the next channel's: low nibble first.
+    // Four bytes hold eight samples of one channel, low nibble first; then come those of the next channel.
     const byte = block[4 * channels * (1 + (nibbleAt >> 3)) + head + ((nibbleAt & 7) >> 1)]!;
     const nibble = nibbleAt & 1 ? byte >> 4 : byte & 15;
     const step = stepSizes[index]!;

@@ -23,7 +23,7 @@ export function recordingOfBytes(
     decode(out, first, channel) {
       const chunk = source.read(start + first * bytesPerFrame, out.length * bytesPerFrame);
       if (chunk.length < out.length * bytesPerFrame)
-        throw new AudioError("TRUNCATED", "the file became shorter while it was read");
+        throw new AudioError("TRUNCATED", "the file became shorter while it was being read");
       encoding.decode(out, chunk, channel * bytesPerChannel, bytesPerFrame);
     },
   });

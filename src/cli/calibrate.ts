@@ -42,7 +42,10 @@ export function calibrateCommand(program: Command): void {
   program
     .command("calibrate")
     .description("fit the calibration to your own recordings; voiceprints stay valid")
-    .argument("<folder-or-list>", "labelled recordings, as for evaluate, of at least 5 speakers; 20 or more are better")
+    .argument(
+      "<folder-or-list>",
+      "labeled recordings, as for `evaluate`, of at least 5 speakers; 20 or more are better",
+    )
     .option("--out <file>", "the calibration file to write", "calibration.json")
     .option(
       "--no-attacks",
@@ -52,10 +55,10 @@ export function calibrateCommand(program: Command): void {
     .option("--cache <file>", "file that caches the embeddings (biometric data, readable only by you)")
     .option("--no-cache", "do not cache embeddings")
     .option("--workers <n>", "number of threads", wholeNumber(1, mostWorkers))
-    .option("--json", "print the answer as JSON")
+    .option("--json", "print the result as JSON")
     .addHelpText(
       "after",
-      "\nUse it with --calibration (evaluate), VIVAVOCE_CALIBRATION=<file> (every command, the box) or openEngine({ calibration }).",
+      "\nUse the file with --calibration (evaluate, serve), VIVAVOCE_CALIBRATION=<file> (every command, the box) or openEngine({ calibration }).",
     )
     .action(run);
 }

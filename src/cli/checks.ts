@@ -59,7 +59,7 @@ export function identifyCommand(program: Command): void {
   withCheck(
     program
       .command("identify")
-      .description("find out who is speaking, among the named people or, without names, everybody enrolled")
+      .description("find out who is speaking: one of the named people or, without names, anybody enrolled")
       .argument("<file>", "WAV file (MP3, MP4, Opus and others if ffmpeg is installed)")
       .argument("[people...]", "names of the candidates")
       .option("--group <id>", "id of a group to search, instead of names")

@@ -28,7 +28,7 @@ function completions(program: Command): Completion[] {
 export function completionCommand(program: Command): void {
   program
     .command("completion")
-    .description("print the completion script of a shell: source <(vivavoce completion bash)")
+    .description("print a shell completion script; to load it: source <(vivavoce completion bash)")
     .argument("<shell>", "bash or zsh")
     .option("--json", "print the script as a string in JSON")
     .action((shell: string, options: { readonly json?: boolean }) => {

@@ -106,7 +106,7 @@ function outcome(name: string, enrollment: Enrollment, train: boolean): string {
   const { enrollStatus, netSpeechSeconds, printVersion, reason, status, trained } = enrollment;
   if (!train) return `${name}: ${words(enrollStatus)}.`;
   if (trained)
-    return `${name} is enrolled: ${words(status)}, ${netSpeechSeconds.toFixed(1)} s of speech, print version ${printVersion}.`;
+    return `${name} is enrolled from ${netSpeechSeconds.toFixed(1)} s of speech (${words(status)}, print version ${printVersion}).`;
   if (reason === "NOT_READY_TO_TRAIN") return `${name} cannot be trained yet: ${missing(enrollment)}`;
   return `${name} was not trained: ${words(reason)}.`;
 }

@@ -56,7 +56,7 @@ export function evaluateCommand(program: Command): void {
     .description("measure accuracy on your own recordings: error rates and calibration, by amount of speech and noise")
     .argument(
       "[folder-or-list]",
-      "a folder of speaker/session/file or speaker/file (WAV; FLAC, MP3, Opus, AAC, M4A, AMR, AIFF and others if ffmpeg is installed), or a list of `label enroll[,enroll…] test`",
+      "a folder of speaker/session/file or speaker/file (WAV; FLAC, MP3, Opus, AAC, M4A, AMR, AIFF and others if ffmpeg is installed), or a text file with a line `label enroll[,enroll…] test` for each trial",
     )
     .option("--report <file>", "write an HTML report with DET curve, histograms and calibration")
     .option("--scores <file>", "write a CSV file with the score, ratio and speakers of every trial")
@@ -71,19 +71,19 @@ export function evaluateCommand(program: Command): void {
       "file that caches the embeddings, so that an interrupted run can continue (biometric data, readable only by you)",
     )
     .option("--no-cache", "do not cache embeddings")
-    .option("--keep <file>", "file for figures and DET curve, which the operator view of a box shows")
+    .option("--keep <file>", "file to save figures and DET curve to, for the operator view of a box")
     .option("--no-keep", "do not write that file")
     .option(
       "--resamples <n>",
-      "resamples of the bootstrap over speakers; 0 for no intervals",
+      "bootstrap resamples of the speakers, for confidence intervals; 0 for none",
       wholeNumber(0, 100_000),
       1000,
     )
     .option("--workers <n>", "number of threads", wholeNumber(1, mostWorkers))
-    .option("--json", "print the answer as JSON")
+    .option("--json", "print the result as JSON")
     .addHelpText(
       "after",
-      `\nOf more than ${MOST_TRIALS.toLocaleString("en")} trials of one kind, a random sample is scored; the answer has the number of all.`,
+      `\nIf there are more than ${MOST_TRIALS.toLocaleString("en")} trials of one kind, a random sample of them is scored; the result also gives their total.`,
     )
     .action(run);
 }
@@ -228,7 +228,7 @@ async function keep(
     note(`for the operator view: ${file}`);
   } catch (error) {
     if (typeof given === "string") throw error;
-    note(`not kept for the operator view: ${(error as Error).message}`);
+    note(`not saved for the operator view: ${(error as Error).message}`);
   }
 }
 
@@ -253,7 +253,7 @@ function text(evaluation: Evaluation): string {
     ...(copies.length === 0
       ? []
       : listed(
-          `copies of other recordings: ${copies.length}; remove them, because a recording that is compared with its own copy shows nothing`,
+          `copies of other recordings: ${copies.length}; remove them, because comparing a recording with its own copy shows nothing`,
           copies.map(({ file, of }) => `${file}: ${of}`),
         )),
     ...(unusable.length + unscoredTrials === 0

@@ -4,7 +4,7 @@ export const ExitCode = {
   ok: 0,
   /** A check said no: no match, or a known fraudster. */
   no: 1,
-  /** The command cannot work as given: an option, a file, a setting, or a name that is unknown or already taken. */
+  /** Wrong input: an option, a file, a setting, or a name that is unknown or already taken. */
   usage: 2,
   /** A check could not decide, or an enrollment could not be trained: too little or poor audio. */
   undecided: 3,

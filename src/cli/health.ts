@@ -25,11 +25,11 @@ export function healthCommand(program: Command): void {
     .option("--config <file>", "configuration file (JSON)")
     .option("--port <n>", "port of the box, if `serve` was started with --port")
     .option("--url <url>", "check the box at this address instead")
-    .option("--json", "print the answer as JSON")
+    .option("--json", "print the result as JSON")
     .action(async (options: Options) => {
       const { url, status } = await readiness(options.url ?? addressOf(configOf(options)));
       if (status !== 200)
-        throw new CommandError(`${url} answers ${status}: the box is not ready`, undefined, ExitCode.failed);
+        throw new CommandError(`${url} answered HTTP ${status}: the box is not ready`, undefined, ExitCode.failed);
       createOutput(options.json ?? false).answer({ url, ready: true }, () => `${url} is ready`);
     });
 }

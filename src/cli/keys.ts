@@ -24,11 +24,11 @@ export function keysCommand(program: Command): void {
     .option("--scope <id>", "only this scope")
     .addOption(new Option("--store <store>", "a folder, or postgres://…").env("VIVAVOCE_STORE"))
     .option("--config <file>", "configuration file of the box, which names its store and its keys")
-    .option("--json", "print the answer as JSON")
+    .option("--json", "print the result as JSON")
     .addHelpText(
       "after",
       "\nStored data is not rewritten. Replicas on PostgreSQL can keep running; a box on a folder must be stopped first." +
-        "\nIt also replaces the master key: set VIVAVOCE_MASTER_KEY_FILE to the new one and VIVAVOCE_PREVIOUS_MASTER_KEY_FILE to the old one (or …_COMMAND, a command that prints the key).",
+        "\nTo replace the master key as well, set VIVAVOCE_MASTER_KEY_FILE to the new key and VIVAVOCE_PREVIOUS_MASTER_KEY_FILE to the old one (or …_COMMAND to a command that prints the key).",
     )
     .action(rotate);
 }

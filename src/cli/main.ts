@@ -7,7 +7,7 @@ import { main } from "./program.js";
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   // The reader has seen enough (`| head -1`): the exit code stays that of the command.
   if (error.code === "EPIPE") return;
-  process.stderr.write(`error: the answer cannot be written: ${reasonOf(error)}\n`);
+  process.stderr.write(`error: the output cannot be written: ${reasonOf(error)}\n`);
   process.exitCode = ExitCode.failed;
 });
 process.stderr.on("error", () => {});

@@ -40,7 +40,7 @@ export function measureCommand(program: Command): void {
         .description("measure speech, noise, level and clipping of a recording, and say whether it is good enough")
         .argument(
           "[file]",
-          "WAV file (MP3, MP4, Opus and others if ffmpeg is installed); without one, a voice is synthesized",
+          "WAV file (MP3, MP4, Opus and others if ffmpeg is installed); without one, a synthesized voice is measured",
         ),
     ),
   ).action(measure);

@@ -41,30 +41,35 @@ export function modelFileCommands(model: Command): void {
     .argument("<net.onnx>", "the ONNX file, with its weights inside")
     .requiredOption(
       "--speech <folder>",
-      "recordings to scale the network with; if they lie as speaker/session/file, with at least 5 speakers, they also calibrate it",
+      "recordings from which the network is scaled; if they are in folders speaker/session/file, with at least 5 speakers, they also calibrate it",
     )
     .requiredOption("--out <file>", "the model file to write, such as mine.vvm")
     .option("--name <name>", "name of the model; by default the name of the file")
     .option("--licence <text>", "the licence of the network", "not stated")
     .option("--workers <n>", "number of threads", wholeNumber(1, mostWorkers))
-    .option("--json", "print the answer as JSON")
+    .option("--json", "print the result as JSON")
     .action(importModel);
   model
     .command("info")
     .description("show the contents of a model file")
     .argument("[model]", "vivavoce-2, vivavoce-2-accurate, or a model file", "vivavoce-2")
-    .option("--json", "print the answer as JSON")
+    .option("--json", "print the result as JSON")
     .action(info);
   model
     .command("compare")
     .description("compare the errors of two models on the same recordings")
     .argument("<one>", "vivavoce-2, vivavoce-2-accurate, or a model file")
     .argument("<other>", "the model to compare it with: a name or a file, as for the first")
-    .requiredOption("--speech <folder-or-list>", "labelled recordings, as for evaluate")
-    .option("--resamples <n>", "resamples of the bootstrap over speakers", wholeNumber(0, 100_000), 1000)
+    .requiredOption("--speech <folder-or-list>", "labeled recordings, as for `evaluate`")
+    .option(
+      "--resamples <n>",
+      "bootstrap resamples of the speakers, for confidence intervals",
+      wholeNumber(0, 100_000),
+      1000,
+    )
     .option("--no-cache", "do not cache embeddings")
     .option("--workers <n>", "number of threads", wholeNumber(1, mostWorkers))
-    .option("--json", "print the answer as JSON")
+    .option("--json", "print the result as JSON")
     .action(compare);
 }
 

@@ -38,7 +38,7 @@ export function exportCommand(program: Command): void {
         .description("write a person's voiceprints to a file, sealed with a passphrase, for `import` elsewhere")
         .argument("<name>", "name of the person")
         .argument("<file>", "file to write; must not exist")
-        .option("--fraudster", "the name is that of a fraudster")
+        .option("--fraudster", "the name is a fraudster's")
         .option("--plain", "write readable JSON for the person instead; it cannot be imported"),
     ),
   ).action(

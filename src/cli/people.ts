@@ -32,9 +32,9 @@ export function peopleCommands(program: Command): void {
   withPlace(
     program
       .command("erase")
-      .description("erase all voiceprints of a person, and the recordings and keys behind them")
+      .description("erase all voiceprints of a person, with their recordings and keys")
       .argument("<name>", "name of the person")
-      .option("--fraudster", "the name is that of a fraudster"),
+      .option("--fraudster", "the name is a fraudster's"),
   ).action((name: string, options: PlaceOptions & { fraudster?: boolean }) =>
     withOperations(options, async ({ operations }) => {
       const kind = options.fraudster ? "fraudster" : "person";

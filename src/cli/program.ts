@@ -40,7 +40,7 @@ export function createProgram(): Command {
 Exit codes:
   0  done; for a check: the voice matches, or no risk was found
   1  a check said no: no match, or a known fraudster
-  2  the command cannot work as given: an option, a file, a setting, or a name that is unknown or already taken
+  2  wrong input: an option, a file, a setting, or a name that is unknown or already taken
   3  undecided: too little or poor audio
   4  failed for another reason: no connection, no permission, or an error in the box`,
     );

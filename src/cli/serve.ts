@@ -40,7 +40,7 @@ export function serveCommand(program: Command): void {
     .option("--tls-cert <file>", "certificate (PEM)")
     .option("--tls-key <file>", "key of the certificate (PEM)")
     .option("--no-auth", "do not require tokens; allowed on loopback only")
-    .addOption(new Option("--log-level <level>", "least severe messages to log to stderr").choices(LOG_LEVELS))
+    .addOption(new Option("--log-level <level>", "lowest level of messages to log to stderr").choices(LOG_LEVELS))
     .option("--set <name=value...>", "any other setting, such as --set limits.queuedAudio=16")
     .option("--json", "print the address, and at the first start the credentials, as JSON")
     .addHelpText(

@@ -30,9 +30,9 @@ export function withPlace(command: Command): Command {
       new Option("--client-secret <secret>", "client secret to get a token with").env("VIVAVOCE_CLIENT_SECRET"),
     )
     .addOption(new Option("--store <store>", "local store: a folder, or postgres://…").env("VIVAVOCE_STORE"))
-    .option("--scope <id>", "biometric scope", "default")
-    .option("--configset <id>", "configuration set", "ivr-text-dependent")
-    .option("--json", "print the answer as JSON");
+    .option("--scope <id>", "biometric scope; voices of different scopes are never compared", "default")
+    .option("--configset <id>", "configuration set: limits and target rates", "ivr-text-dependent")
+    .option("--json", "print the result as JSON");
 }
 
 /** The format of headerless audio. */

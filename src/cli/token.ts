@@ -41,7 +41,9 @@ interface Place extends Omit<PlaceOptions, "scope" | "configset"> {
 const place = (command: Command): Command =>
   command
     .addOption(
-      new Option("--url <url>", "address of a running box, used over its management interface").env("VIVAVOCE_URL"),
+      new Option("--url <url>", "work on the running box at this address, through its management interface").env(
+        "VIVAVOCE_URL",
+      ),
     )
     .addOption(new Option("--token <token>", "platform-api access token for the box").env("VIVAVOCE_TOKEN"))
     .addOption(
@@ -54,7 +56,7 @@ const place = (command: Command): Command =>
       ),
     )
     .option("--config <file>", "configuration file of the box")
-    .option("--json", "print the answer as JSON");
+    .option("--json", "print the result as JSON");
 
 function authorizationFor(options: Place & { readonly url: string }): () => Promise<string> {
   if (options.token !== undefined) return async () => `Bearer ${options.token}`;
@@ -293,7 +295,7 @@ function clientCommands(token: Command): void {
   subcommand(
     client,
     "bind <client-id> [gk-scopes...]",
-    "set the biometric scopes of a client's tokens (none given: none)",
+    "set the biometric scopes that a client's tokens give access to; give none to remove all",
     async ({ applications, output }, clientId: string, gkScopes: string[]) => {
       const bound = await applications.bindScopes(applicationOf(clientId), rawClientId(clientId), gkScopes);
       output.answer(bound, () => `${bound.id} has access to ${bound.gkScopes.join(" ") || "no biometric scope"}`);
@@ -351,7 +353,7 @@ function userCommands(token: Command): void {
     ) => {
       if (options.disable && options.enable) throw new CommandError("give either --disable or --enable, not both");
       if (!options.role && !options.passwordStdin && !options.disable && !options.enable)
-        throw new CommandError("give what to change: --role, --password-stdin, --disable or --enable");
+        throw new CommandError("nothing to change: give --role, --password-stdin, --disable or --enable");
       const changed = await users.change(name, {
         ...(options.role && { role: options.role }),
         ...((options.disable || options.enable) && { disabled: options.disable === true }),
@@ -539,7 +541,7 @@ function hoursCommands(token: Command): void {
   subcommand(
     hours,
     "clear <site> <business-unit>",
-    "remove the hours: always open",
+    "remove the hours, so that the business unit is always open",
     async ({ agents, output }, site: string, unit: string) => {
       const changed = await agents.setHours(site, businessUnit(unit), null);
       output.answer(changed, () => describeHours(changed.hours));

@@ -9,7 +9,9 @@ import { createOutput, facts, type Output, table } from "./output.js";
 import { type PlaceOptions, withPlace } from "./shared-options.js";
 
 export function watchlistCommand(program: Command): void {
-  const watchlist = program.command("watchlist").description("watch for known fraudsters");
+  const watchlist = program
+    .command("watchlist")
+    .description("manage watchlists of known fraudsters, and check recordings against them");
   const onOne = (name: string, description: string, work: (id: string, call: ListCall) => Promise<void>) =>
     withPlace(watchlist.command(name).description(description).argument("<watchlist>", "id of the watchlist")).action(
       (id: string, options: PlaceOptions) => onList(options, (call) => work(id, call)),

@@ -4,8 +4,8 @@ import type * as z from "zod";
 export const reportInput = { reportInput: true } as const;
 
 /**
- * What is wrong with a value, in the words of our other errors: "must be at most 65535, got 99999". Of texts only the length or the type
- * is repeated, unless the text had to be one of a list: it may be a secret.
+ * What is wrong with a value, in the words of our other errors: "must be at most 65535, got 99999". A string may be a secret, so only
+ * its length or type is repeated, unless it had to be one of a list.
  */
 export function schemaFault(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
@@ -34,7 +34,7 @@ export function schemaFault(issue: z.core.$ZodIssue): string {
 const WORDS: Readonly<Record<string, string>> = {
   int: "a whole number",
   number: "a number",
-  string: "a text",
+  string: "a string",
   boolean: "true or false",
   array: "a list",
   object: "an object",
@@ -63,7 +63,7 @@ const listed = (values: readonly unknown[]): string => {
 };
 
 function given(value: unknown, text = false): string {
-  if (typeof value === "string") return text ? JSON.stringify(value) : "a text";
+  if (typeof value === "string") return text ? JSON.stringify(value) : "a string";
   if (typeof value === "number" || typeof value === "boolean" || value === null || value === undefined)
     return String(value);
   return Array.isArray(value) ? "a list" : `an ${typeof value}`;

@@ -23,7 +23,7 @@ export function checkSampleArray(samples: Float32Array): void {
   if (isMoved(samples.buffer)) throw movedSamples();
 }
 
-/** The kernels would wait for a checkpoint that is not a number, and pass over one that is behind the one before it. */
+/** The kernels would wait forever for a checkpoint that is not a number, and skip one that is earlier than the previous one. */
 function checkCheckpoints(seconds: readonly number[]): void {
   if (seconds.every((at, i) => typeof at === "number" && at >= (seconds[i - 1] ?? 0))) return;
   throw badArgument(`checkpoints must be at 0 s or later, in ascending order, got ${seconds.join(", ")}`);

@@ -20,8 +20,8 @@ void firstMessage().then((message) => {
         (work[name] as (...values: readonly unknown[]) => unknown).apply(work, [...values]),
       );
       const moved = buffersIn(outcome);
-      // The input is this thread's own copy. An idle thread collects no garbage, so voice data would stay there as long, and that of a
-      // thousand calls takes a hundred megabytes before a busy thread collects it. What is moved to a closed port is freed at once.
+      // The input is this thread's own copy. An idle thread collects no garbage, so voice data would stay in memory; even in a busy thread,
+      // a thousand calls leave a hundred megabytes until it is collected. What is moved to a closed port is freed at once.
       const left = [...buffersIn(values)].filter((buffer) => !moved.has(buffer));
       for (const buffer of left) new Uint8Array(buffer).fill(0);
       nowhere.postMessage(null, left);

@@ -41,8 +41,8 @@ export function createResampling(
 }
 
 /**
- * Where nobody erred, no resample does: its interval would be 0 to 0, however few the speakers are. The upper limit then is the rate at which so many
- * independent units are without an error in only 5 % of cases (the rule of three of ISO/IEC 19795-1).
+ * Without errors, no resample has one either: the interval would be 0 to 0, however few the speakers are. The upper limit is then the rate at which
+ * this many independent units have no error in only 5 % of cases (the rule of three of ISO/IEC 19795-1).
  */
 export const ruleOfThree = (units: number): number => 1 - 0.05 ** (1 / units);
 

@@ -90,7 +90,7 @@ function refuseUnfit(
     );
   if (same < LEAST_SAME)
     throw new CalibrationRefusal(
-      `${same} trials of the same person are too few to calibrate: at least ${LEAST_SAME} are needed, of recordings of different sessions`,
+      `${same} trials of the same person are too few to calibrate: at least ${LEAST_SAME} are needed, from different sessions`,
     );
   if (different.length < LEAST_DIFFERENT)
     throw new CalibrationRefusal(

@@ -39,7 +39,7 @@ const schema = z.object({
 
 export type ComparedEvaluation = z.infer<typeof schema>;
 
-/** `null` if the text is no answer of `evaluate --json`, or one without figures. */
+/** `null` if the text is not the output of `evaluate --json`, or has no figures. */
 export function comparedEvaluation(text: string): ComparedEvaluation | null {
   try {
     return schema.parse(JSON.parse(text));
@@ -77,7 +77,7 @@ export function compareEvaluations(before: ComparedEvaluation, after: ComparedEv
   const note =
     trials(before) === trials(after)
       ? null
-      : `The trials differ (${trials(before)}; ${trials(after)}): the figures are not of the same recordings.`;
+      : `The trials differ (${trials(before)}; ${trials(after)}): the figures do not come from the same recordings.`;
   return { rows: [...rows, ...lists], note };
 }
 

@@ -56,7 +56,7 @@ export interface UnusableFile {
   readonly reason: string;
 }
 
-/** A recording that is, byte by byte, another one: compared with it, it shows nothing about the voice. */
+/** A recording with the same bytes as another one: comparing the two shows nothing about the voice. */
 export interface Copy {
   readonly file: string;
   readonly of: string;

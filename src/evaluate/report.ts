@@ -81,7 +81,7 @@ function copyList({ copies }: Evaluation): string {
   const listed = copies.slice(0, 50).map(({ file, of }) => `<li>${escapeHtml(file)}: ${escapeHtml(of)}</li>`);
   if (copies.length > listed.length) listed.push(`<li>and ${copies.length - listed.length} more</li>`);
   return `<h3>Copies of other recordings</h3>
-<p>Remove them: a recording that is compared with its own copy shows nothing.</p>
+<p>Remove them: comparing a recording with its own copy shows nothing.</p>
 <ul>${listed.join("")}</ul>`;
 }
 
@@ -90,7 +90,7 @@ function failureList({ unusable, failedModels, unscoredTrials }: Evaluation): st
   const listed = unusable.slice(0, 50).map(({ file, reason }) => `<li>${escapeHtml(file)}: ${escapeHtml(reason)}</li>`);
   if (unusable.length > listed.length) listed.push(`<li>and ${unusable.length - listed.length} more</li>`);
   return `<h3>Not scored</h3>
-<p>${unscoredTrials} trials, because ${unusable.length} recordings gave no voice and ${failedModels} models could not be enrolled.</p>
+<p>${unscoredTrials} trials, because ${unusable.length} recordings have no usable speech and ${failedModels} enrollments failed.</p>
 <ul>${listed.join("")}</ul>`;
 }
 

@@ -61,7 +61,7 @@ export function tablesOf(
         ...[fpir, fnir, oracleFnir].map(rate),
       ]),
       notes: [
-        "Each call is compared with lists of other speakers: without the caller (FPIR: how often somebody is named nevertheless), and with the caller (FNIR: how often the caller is not found).",
+        "Each call is compared with lists of other speakers: without the caller (FPIR: how often somebody is named anyway), and with the caller (FNIR: how often the caller is not found).",
       ],
     },
     bands("net speech", byNetSpeech),

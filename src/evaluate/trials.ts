@@ -231,8 +231,8 @@ const ENROLLING_FILES = 3;
 
 /**
  * Trials of a folder: the first three recordings of each session enroll; every recording of another session is tested against
- * the same speaker and all others. If no speaker has two sessions, every other recording of a speaker counts as
- * another session, and errors are those within one session.
+ * the same speaker and all others. If no speaker has two sessions, each speaker's recordings are split into two that count
+ * as sessions, and all errors are within one session.
  */
 async function fromFolder(folder: string, mostTrials: number): Promise<TrialSet> {
   let sessions = await sessionsOf(folder);
@@ -264,7 +264,7 @@ async function fromFolder(folder: string, mostTrials: number): Promise<TrialSet>
   const isSample = same.all > mostTrials || different.all > mostTrials;
   const from = { same: same.all, different: different.all };
   const note =
-    "no speaker has two sessions: every other recording of a speaker counts as another session, so errors are those within one session";
+    "no speaker has two sessions: each speaker's recordings are split into two that count as sessions, so all errors are within one session";
   return {
     files,
     speakers: speakers.flatMap(({ span }, speaker) => new Array<number>(span.end - span.first).fill(speaker)),

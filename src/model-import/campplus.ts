@@ -137,7 +137,7 @@ function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Campplus
   /** The input of a convolution comes from a batch norm and a ReLU. */
   const normBefore = ({ input }: Layer): Norm => {
     const norm = made.get(made.get(input)?.inputs[0] ?? "");
-    if (norm?.type !== "BatchNormalization") throw unlike("a CAM++", `no BatchNormalization makes ${input}`);
+    if (norm?.type !== "BatchNormalization") throw unlike("a CAM++", `no BatchNormalization produces ${input}`);
     const [gain, bias, mean, variance] = norm.inputs.slice(1).map((name) => graph.constants.get(name)!.data);
     const epsilon = norm.attributes.get("epsilon")?.float ?? 1e-5;
     const deviation = Float64Array.from(variance!, (v) => Math.sqrt(v + epsilon));

@@ -19,10 +19,10 @@ export function checkReferences({ nodes, constants, input, frames, output }: Onn
   for (const { type, inputs, outputs } of nodes) {
     const missing = inputs.find((name) => !known.has(name));
     if (missing !== undefined)
-      throw new ImportRefusal(`the graph is malformed: ${type} reads ${missing}, which nothing before it makes`);
+      throw new ImportRefusal(`the graph is malformed: ${type} reads ${missing}, which no earlier node produces`);
     for (const name of outputs) known.add(name);
   }
-  if (!known.has(output)) throw new ImportRefusal(`the graph is malformed: nothing makes its output ${output}`);
+  if (!known.has(output)) throw new ImportRefusal(`the graph is malformed: no node produces its output ${output}`);
 }
 
 /** A graph may have other inputs and shapes than its operators need in any place: what fails there is the graph's fault. */
@@ -31,7 +31,7 @@ export function orMalformed<T>(what: string, read: () => T): T {
     return read();
   } catch (error) {
     if (error instanceof ImportRefusal) throw error;
-    throw new ImportRefusal(`the graph is malformed: ${what} has other inputs or shapes than it needs`, {
+    throw new ImportRefusal(`the graph is malformed: ${what} has the wrong inputs or shapes`, {
       cause: error,
     });
   }

@@ -209,7 +209,7 @@ export async function findGroups(
     throw invalid(
       `${field}.tag`,
       "too_many",
-      `more than ${mostGroupsWithTag} of this scope's ${kind}s have the tag "${target.tag}"; name one by its id`,
+      `more than ${mostGroupsWithTag} of this scope's ${kind}s have the tag "${target.tag}"; select one by its id`,
     );
   const groups: Group[] = [];
   for (const id of ids) {

@@ -18,7 +18,7 @@ export async function untilUncontended<T>(
   }
   throw new StatusError({
     statusCode: StatusCode.BUSY,
-    message: `the profile was written by others ${TRIES} times in a row; try again`,
+    message: `other calls changed the profile ${TRIES} times in a row; try again`,
     retryAfter: duration(1),
   });
 }

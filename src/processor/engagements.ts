@@ -8,7 +8,11 @@ import { expireAudio } from "./retention.js";
 
 export const startEngagement: Implementation<"startEngagement"> = async (deps, request) => {
   if (request.customData.length > deps.limits.customData)
-    throw invalid("custom_data", "too_long", `custom_data has more than ${deps.limits.customData} characters`);
+    throw invalid(
+      "custom_data",
+      "too_long",
+      `custom_data must have at most ${deps.limits.customData} characters, got ${request.customData.length}`,
+    );
   if (request.context!.configsetId !== "") configurationSetOf(deps, request.context);
   const id = await createEngagement(deps, scopeOf(request.context), request.externalId, request.customData);
   return { gkEngagementId: uniqueId(id) };

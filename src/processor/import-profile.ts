@@ -217,6 +217,6 @@ function checkOrigin(value: unknown, model: ModelInfo): void {
   const maker = typeof template.calibrationModelId === "string" ? `${template.calibrationModelId}, ` : "";
   const message =
     `the voiceprint was made by another model (${maker}revision ${template.revision.slice(0, 16)}); ` +
-    `this one is ${model.calibrationModelId}, revision ${model.revision.slice(0, 16)}: enroll again`;
+    `the model here is ${model.calibrationModelId}, revision ${model.revision.slice(0, 16)}: enroll again`;
   throw refusal(StatusCode.OBSOLETE, "profile", "obsolete", message);
 }

@@ -43,7 +43,7 @@ export async function startJob(
   if (!(await deps.store.jobs.create(job, jobsPerScope)))
     throw new StatusError({
       statusCode: StatusCode.QUOTA_EXCEEDED,
-      message: `this scope has ${jobsPerScope} jobs that have not ended; try again when one has`,
+      message: `this scope already has ${jobsPerScope} unfinished jobs; try again when one has ended`,
       retryAfter: duration(RETRY_SECONDS),
     });
   return { gkJobId: uniqueId(id), state };

@@ -20,6 +20,6 @@ export const oneModel = (engine: Engine): Models => ({
   has: (revision) => revision === engine.model.revision,
   async open(revision) {
     if (revision === engine.model.revision) return engine;
-    throw new Error(`no model of revision ${revision} is open`);
+    throw new Error(`no loaded model has the revision ${revision}`);
   },
 });

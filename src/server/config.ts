@@ -70,7 +70,7 @@ const isOrigin = (text: string): boolean =>
   URL.canParse(text) && /^https?:/.test(text) && new URL(text).origin === text;
 
 export const configSchema = z.strictObject({
-  /** Address to listen on; one of IPv6 may be in brackets. Any address other than loopback requires tokens. */
+  /** Address to listen on; an IPv6 address may be in brackets. Any address other than loopback requires tokens. */
   host: nonEmpty.overwrite((text) => text.replace(/^\[(.*)\]$/, "$1")).default("127.0.0.1"),
   /** 0 takes any free port. */
   port: z.number().int().min(0).max(65_535).default(8080),

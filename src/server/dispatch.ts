@@ -486,7 +486,7 @@ function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
 function endAtLongPause(ended: AbortController, seconds: number) {
   let isWaiting = true;
   const timer = setTimeout(() => {
-    if (isWaiting) ended.abort(new Refusal(StatusCode.DEADLINE_EXCEEDED, `nothing was sent for ${seconds} s`));
+    if (isWaiting) ended.abort(new Refusal(StatusCode.DEADLINE_EXCEEDED, `nothing was received for ${seconds} s`));
     else timer.refresh();
   }, seconds * 1000);
   return {

@@ -6,7 +6,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ENOTDIR: "expected a folder here, found a file",
   // Only folders are created without a check.
   EEXIST: "expected a folder here, found a file",
-  ELOOP: "its links lead in a circle",
+  ELOOP: "its symbolic links form a loop",
   ENAMETOOLONG: "the name is too long",
   EROFS: "the file system is read-only",
   ENOSPC: "the disk is full; free some space and start again",

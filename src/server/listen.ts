@@ -98,7 +98,7 @@ function endUnread(request: NodeRequest): void {
   for (const event of ["end", "error", "close"]) source.once(event, () => clearTimeout(timer));
 }
 
-/** Of a quiet connection: it waits for no response, or does not read one. A response of which no byte is left to send is still being made. */
+/** Whether a quiet connection waits for no response, or does not read one. A response with no bytes left to send is still being made. */
 function isGivenUp(responses: Iterable<{ readonly writableLength: number }>): boolean {
   const unsent = [...responses].map(({ writableLength }) => writableLength);
   return unsent.length === 0 || unsent.some((bytes) => bytes > 0);
@@ -108,7 +108,7 @@ function isGivenUp(responses: Iterable<{ readonly writableLength: number }>): bo
 class Connections {
   readonly #sockets = new Set<Socket>();
   readonly #sessions = new Set<ServerHttp2Session>();
-  /** Of HTTP/1.1: connections without a request so far. */
+  /** HTTP/1.1 connections that have not sent a request yet. */
   readonly #silent = new Set<Socket>();
   readonly #unanswered = new Set<ServerResponse>();
   #closing = false;

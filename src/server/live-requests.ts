@@ -46,7 +46,7 @@ export class LiveRequests {
     const idle = setInterval(
       () => {
         if (isWaiting && performance.now() - receivedAt > liveIdleSeconds * 1000)
-          this.ended.abort(new Refusal(StatusCode.DEADLINE_EXCEEDED, `nothing was sent for ${liveIdleSeconds} s`));
+          this.ended.abort(new Refusal(StatusCode.DEADLINE_EXCEEDED, `nothing was received for ${liveIdleSeconds} s`));
       },
       Math.min(1000, liveIdleSeconds * 250),
     );

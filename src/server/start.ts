@@ -312,7 +312,7 @@ async function pageOf(folder: string | undefined, calibration: Uint8Array | unde
     return await servePage(folder, calibration);
   } catch (error) {
     if (!(error instanceof EngineError && error.code === "BAD_CALIBRATION")) throw error;
-    log.warn("the page uses the calibration of its own model, because that of the box does not fit", {
+    log.warn("the page uses its model's own calibration, because the box's calibration is for another model", {
       reason: error.message,
     });
     return servePage(folder);

@@ -11,5 +11,5 @@ export async function untilUncontended<T>(what: string, attempt: () => Promise<T
     // Yields to the event loop: replies that all come from memory would otherwise block timers and other callers.
     await new Promise((resume) => setTimeout(resume, 0));
   }
-  throw new StoreError("contended", `${what} was changed by others ${TRIES} times in a row; try again`);
+  throw new StoreError("contended", `other calls changed ${what} ${TRIES} times in a row; try again`);
 }

@@ -17,8 +17,8 @@ export async function assertFilesStayReadable(folder: string): Promise<void> {
   if (found && process.getuid?.() === 0 && found.uid !== 0)
     throw new StoreError(
       "not-owner",
-      `${folder} belongs to the user with id ${found.uid}, and this runs as root: files created now would be unreadable for that ` +
-        `user. Run it as that user (sudo -u '#${found.uid}' …)`,
+      `${folder} belongs to the user with id ${found.uid}, but this process runs as root: that user could not read the files it creates. ` +
+        `Run it as that user (sudo -u '#${found.uid}' …)`,
     );
 }
 
@@ -29,13 +29,13 @@ export async function prepareDatabaseFolder(folder: string): Promise<void> {
   if (found && process.getuid?.() === found.uid && (found.mode & 0o077) !== 0) await chmod(folder, 0o700);
 }
 
-/** After the system refused to read or write in `folder`: who may. */
+/** Says who may read and write in `folder`, after the system refused it. */
 export async function permissionError(folder: string, error: Error): Promise<StoreError> {
   const found = await stat(folder).catch(() => null);
   const [owner, user] = [found ? `the user with id ${found.uid}` : "another user", process.getuid?.()];
   return new StoreError(
     "unreadable",
-    `${folder} belongs to ${owner}, and this runs as the user with id ${user}, who may not write there. Run it as the owner, or give ` +
+    `${folder} belongs to ${owner}, but this process runs as the user with id ${user}, who may not write there. Run it as the owner, or give ` +
       `the folder to this user (chown -R ${user} …)`,
     { cause: error },
   );
@@ -56,8 +56,8 @@ export async function whyItDoesNotStart(folder: string, error: Error, freeOn = f
   if (/allocate memory|out of memory/i.test(error.message))
     return new StoreError(
       "no-memory",
-      `there is not enough memory to start the database in ${folder}: it needs about ${START_MEMORY_MB} MB. Stop other programs or raise the ` +
-        "limit of this one, and start again; the database is not damaged",
+      `there is not enough memory to start the database in ${folder}: it needs about ${START_MEMORY_MB} MB. Stop other programs, or raise the ` +
+        "memory limit of this one, and start again; the database is not damaged",
       { cause: error },
     );
   const free = await freeOn(isNew ? dirname(folder) : folder);

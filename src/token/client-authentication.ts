@@ -13,7 +13,7 @@ export function clientOf(header: string | null | undefined, form: Form): ClientP
   if (secret === undefined) {
     const client = parseBasic(header);
     if (clientId !== undefined && clientId !== client.clientId)
-      throw invalidRequest("client_id differs from the Authorization header's");
+      throw invalidRequest("client_id in the form differs from that in the Authorization header");
     return client;
   }
   if (header) throw invalidRequest("send the client secret in the Authorization header or in the form, not both");

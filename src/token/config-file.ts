@@ -112,7 +112,9 @@ export function readParams(kind: ParamsKind, text: string): Params {
       throw new ConfigError(`${kind}: the urn must name a resource of the kind ${KINDS[kind]}, got ${parsed.kind}`);
     const named = "language" in parsed ? parsed.language : undefined;
     if (named !== language)
-      throw new ConfigError(`${kind}: the language is ${language ?? "missing"}, the urn's ${named ?? "missing"}`);
+      throw new ConfigError(
+        `${kind}: the language is ${language ?? "missing"}, but that of the urn is ${named ?? "missing"}`,
+      );
   } catch (error) {
     if (error instanceof UrnError) throw new ConfigError(`${kind}: urn: ${error.message} (at ${error.at})`);
     throw error;

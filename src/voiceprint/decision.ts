@@ -114,18 +114,18 @@ export const decide = (kind: PrintKind, evidence: JudgedEvidence): Outcome => ou
 
 /**
  * For attacks the width of the band has no limit: a network without any speech (ratio 1, reliability 0) is far below every
- * threshold, but that must not count as a living voice. At reliability 0.5 the half-width is a factor of ten.
+ * threshold, but that must not count as genuine speech. At reliability 0.5 the half-width is a factor of ten.
  */
 export function attackHalfWidth(reliability: number): number {
   const known = Math.min(1, Math.max(0, reliability));
   return known === 0 ? Number.POSITIVE_INFINITY : ((1 - known) / known) * Math.LN10;
 }
 
-/** Up to this half-width, every ratio below 1 counts as a living voice. */
+/** Up to this half-width, every ratio below 1 counts as genuine speech. */
 const mostLeftOpen = Math.log(100);
 
 /**
- * Evidence above the threshold is an attack. "No risk detected" needs evidence for a living voice as well: speech of a synthesizer that the
+ * Evidence above the threshold is an attack. "No risk detected" needs evidence for genuine speech as well: speech of a synthesizer that the
  * network was not trained on often lies between the two, and is then UNCERTAIN.
  */
 export function judgeAttack({ llr, reliability, threshold }: JudgedEvidence): Verdict {

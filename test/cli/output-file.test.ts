@@ -24,13 +24,13 @@ afterEach(() => rm(folder, { recursive: true }));
 describe("a file that a command writes", () => {
   const inFolder = (name: string) => join(folder, name);
 
-  it("is refused beforehand if its name is a folder, or a link that leads nowhere or in a circle", async () => {
+  it("is refused beforehand if its name is a folder, or a broken or looping link", async () => {
     await mkdir(inFolder("folder"));
     await symlink("nowhere", inFolder("dangling"));
     await symlink("circle", inFolder("circle"));
     await expect(assertCanWrite(inFolder("folder"))).rejects.toThrow("this is a folder, not a file");
     await expect(assertCanWrite(inFolder("dangling"))).rejects.toThrow("dangling: no such file");
-    await expect(assertCanWrite(inFolder("circle"))).rejects.toThrow("its links lead in a circle");
+    await expect(assertCanWrite(inFolder("circle"))).rejects.toThrow("its symbolic links form a loop");
     await expect(assertCanWrite(inFolder("new"), undefined, "/dev/null")).resolves.toBeUndefined();
   });
 
@@ -92,7 +92,7 @@ describe("an answer", () => {
   it("that cannot be written is an error", async () => {
     const child = printing(openSync("/dev/full", "w"));
     const [said, [code]] = await Promise.all([text(child.stderr!), once(child, "close")]);
-    expect(said).toMatch(/^error: the answer cannot be written: the disk is full/);
+    expect(said).toMatch(/^error: the output cannot be written: the disk is full/);
     expect(code).toBe(4);
   });
 });

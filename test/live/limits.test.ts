@@ -126,7 +126,7 @@ describe("a call", () => {
     const live = await startLiveBox({ limits: { liveCalls: 1, liveIdleSeconds: 1 } });
     const idle = await opened(live);
     expect((await idle.closed)[0]).toBe(1008);
-    expect(idle.messages.at(-1)).toMatchObject({ status: { message: "nothing was sent for 1 s" } });
+    expect(idle.messages.at(-1)).toMatchObject({ status: { message: "nothing was received for 1 s" } });
     const gone = await opened(live);
     gone.socket.terminate();
     await gone.closed;

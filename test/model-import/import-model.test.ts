@@ -84,16 +84,16 @@ describe("a network that cannot be imported is refused with a reason", () => {
         made((graph) => graph.node("Relu", ["nowhere"])),
         nothing(),
       ),
-    ).rejects.toThrow("the graph is malformed: Relu reads nowhere, which nothing before it makes");
+    ).rejects.toThrow("the graph is malformed: Relu reads nowhere, which no earlier node produces");
     await expect(
       importNetwork(
         made(() => "nowhere"),
         nothing(),
       ),
-    ).rejects.toThrow("the graph is malformed: nothing makes its output nowhere");
+    ).rejects.toThrow("the graph is malformed: no node produces its output nowhere");
     const given = { shape: [1, 2, 80], data: new Float32Array(160) };
     expect(() => compute(readOnnx(made((graph, x) => graph.node("Reshape", [x]))), given, 2)).toThrow(
-      /^the graph is malformed: Reshape v\d+ has other inputs or shapes than it needs$/,
+      /^the graph is malformed: Reshape v\d+ has the wrong inputs or shapes$/,
     );
     // The first norm of a network that is otherwise recognized reads its mean from the data.
     const ecapa = Buffer.from(GRAPHS.ecapa!.graph()).toString("latin1");
@@ -101,7 +101,7 @@ describe("a network that cannot be imported is refused with a reason", () => {
     const cut = ecapa.replace(names("v6", "v7", "v8", "v9"), names("v6", "v7", "v8", "v0"));
     expect(cut).not.toBe(ecapa);
     await expect(importNetwork(Buffer.from(cut, "latin1"), nothing())).rejects.toThrow(
-      "the graph is malformed: one of its layers has other inputs or shapes than it needs",
+      "the graph is malformed: one of its layers has the wrong inputs or shapes",
     );
   });
 

@@ -196,7 +196,7 @@ describe("the outcomes table", () => {
         const recording = readRecording(bytes, format);
         if (!isBroken) return recording;
         const read = () => {
-          throw new AudioError("TRUNCATED", "the file became shorter while it was read");
+          throw new AudioError("TRUNCATED", "the file became shorter while it was being read");
         };
         return { ...recording, read };
       },

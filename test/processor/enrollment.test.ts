@@ -554,7 +554,7 @@ describe("Train", () => {
     const call = world.train(profile);
     await expect(call).rejects.toMatchObject({
       code: StatusCode.BUSY,
-      message: "the profile was written by others 100 times in a row; try again",
+      message: "other calls changed the profile 100 times in a row; try again",
       status: { retryAfter: { seconds: 1n, nanos: 0 } },
     });
     expect(train).toHaveBeenCalledTimes(100);

@@ -92,7 +92,7 @@ test("a model that is not open gives no engine", async () => {
   const models = oneModel(engine);
   expect(await models.open(engine.model.revision)).toBe(engine);
   expect(models.has("another")).toBe(false);
-  await expect(models.open("another")).rejects.toThrow("no model of revision another is open");
+  await expect(models.open("another")).rejects.toThrow("no loaded model has the revision another");
 });
 
 test("a print that another model made again is in the gallery of that model only", async () => {

@@ -112,7 +112,7 @@ test.each([
 test("a print of another model is refused, naming both models; without a name, the revision", async () => {
   const world = await openWorld();
   world.engine.behavior.revision = "b".repeat(64);
-  const here = `this one is fixture-1, revision ${"b".repeat(16)}: enroll again`;
+  const here = `the model here is fixture-1, revision ${"b".repeat(16)}: enroll again`;
   const theirs = `revision ${"a".repeat(16)}`;
   await expect(imported(world, exported)).rejects.toThrow(
     `the voiceprint was made by another model (fixture-1, ${theirs}); ${here}`,

@@ -650,7 +650,7 @@ describe("the profile-status job", () => {
     const { gkJobId: second } = await processor.startVoiceprintProfilesRetrainingJob({ context });
     await expect(processor.startVoiceprintProfilesStatusJob({ context })).rejects.toMatchObject({
       code: StatusCode.QUOTA_EXCEEDED,
-      message: "this scope has 2 jobs that have not ended; try again when one has",
+      message: "this scope already has 2 unfinished jobs; try again when one has ended",
       status: { retryAfter: { seconds: 30n } },
     });
     const other = { ...context, ...(await world.open(undefined, "another scope")) };

@@ -299,7 +299,7 @@ describe("an upload", () => {
       const refused = dispatcher.clientStream(upload, pausing(), sent);
       const outcome = expect(refused).rejects.toMatchObject({
         code: StatusCode.DEADLINE_EXCEEDED,
-        message: "nothing was sent for 20 s",
+        message: "nothing was received for 20 s",
       });
       await vi.advanceTimersByTimeAsync(30_000);
       expect(sent.ended.signal.aborted).toBe(false);

@@ -72,7 +72,7 @@ it("refuses a sender that is silent for too long, but not while its last message
   await vi.advanceTimersByTimeAsync(20_000);
   expect(ended.signal.aborted).toBe(false);
   await vi.advanceTimersByTimeAsync(1000);
-  expect(await read).toMatchObject({ code: StatusCode.DEADLINE_EXCEEDED, message: "nothing was sent for 20 s" });
+  expect(await read).toMatchObject({ code: StatusCode.DEADLINE_EXCEEDED, message: "nothing was received for 20 s" });
 });
 
 it("reads no faster than the limit after a burst of five seconds", async () => {

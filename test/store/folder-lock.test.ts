@@ -88,7 +88,9 @@ test("a folder in which this user may not write is said to be another's, not dam
   const [owner, user] = [statSync(folder).uid, process.getuid!()];
   await expect(lockFolder(folder, "forbidden.lock")).rejects.toMatchObject({
     code: "unreadable",
-    message: expect.stringContaining(`belongs to the user with id ${owner}, and this runs as the user with id ${user}`),
+    message: expect.stringContaining(
+      `belongs to the user with id ${owner}, but this process runs as the user with id ${user}`,
+    ),
   });
   expect(readdirSync(folder)).toEqual([]);
 });

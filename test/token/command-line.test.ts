@@ -228,7 +228,7 @@ describe("vivavoce token", () => {
     await expect(run("user", "delete", "nobody", ...box)).rejects.toMatchObject({ exitCode: 2 });
     await expect(run("app", "delete", "nowhere", ...box)).rejects.toMatchObject({ exitCode: 2 });
     await expect(run("user", "change", "olga", ...box)).rejects.toMatchObject({
-      message: "give what to change: --role, --password-stdin, --disable or --enable",
+      message: "nothing to change: give --role, --password-stdin, --disable or --enable",
       exitCode: 2,
     });
     await expect(run("params", "tts", "bank")).rejects.toThrow("must be asr, nlu or dlg");

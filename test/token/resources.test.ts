@@ -217,7 +217,7 @@ describe("asr_params, nlu_params, dlg_params", () => {
     [
       "asr_params",
       '{"urn":"urn:vendor-platform:tag:model/a/platform.asr?=language=eng-USA","language":"deu-DEU"}',
-      "the language is deu-DEU, the urn's eng-USA",
+      "the language is deu-DEU, but that of the urn is eng-USA",
     ],
     [
       "asr_params",
@@ -227,7 +227,7 @@ describe("asr_params, nlu_params, dlg_params", () => {
     [
       "dlg_params",
       '{"urn":"urn:vendor-platform:tag:model/a/platform.dialog","language":"eng-USA"}',
-      "the urn's missing",
+      "that of the urn is missing",
     ],
     ["nlu_params", '{"urn":"x"}', "must begin with urn: (at 0)"],
     ["nlu_params", '{"urn":"x","more":1}', "more"],

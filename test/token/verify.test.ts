@@ -156,7 +156,7 @@ describe("a bad token is refused with 401 invalid_token", () => {
   test.each(["sub", "jti"])("whose %s is not a text", async (claim) => {
     await refused(await sign({ ...base, [claim]: 7 })).toMatchObject({
       code: "invalid_token",
-      message: `the token's ${claim} must be a text`,
+      message: `the token's ${claim} must be a string`,
     });
   });
 

@@ -72,7 +72,7 @@ test("a set may have any name", () => {
 test.each([
   ["an unknown key", { minNetAudioForVerfy: 2 }, /: unknown name: minNetAudioForVerfy$/],
   ["an unknown nested key", { minSnrDb: { enrol: 2 } }, /minSnrDb.*enrol/],
-  ["a wrong type", { minNetAudioForVerify: "2" }, /minNetAudioForVerify: must be a number, got a text$/],
+  ["a wrong type", { minNetAudioForVerify: "2" }, /minNetAudioForVerify: must be a number, got a string$/],
   ["not a number", { minNetAudioForVerify: Number.NaN }, /minNetAudioForVerify/],
   ["a negative time", { minNetAudioForEnroll: -1 }, /minNetAudioForEnroll/],
   ["a rate of 0", { targetFalseAcceptRate: { authentication: 0 } }, /targetFalseAcceptRate\.authentication/],

@@ -132,7 +132,7 @@ describe("deciding", () => {
 });
 
 describe("an uncertain attack check", () => {
-  test.each(["synthetic", "playback"] as const)("%s: no audio is not evidence of a living voice", (kind) => {
+  test.each(["synthetic", "playback"] as const)("%s: no audio is not evidence of genuine speech", (kind) => {
     const threshold = attackThreshold;
     fc.assert(
       fc.property(llr, (ratio) => {

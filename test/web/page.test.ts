@@ -152,7 +152,7 @@ test("verifies the same voice, and rejects another", { timeout: 180_000 }, async
   await picture("refused");
 });
 
-test("warns that a matching voice may not be a living voice", { timeout: 60_000 }, async () => {
+test("warns that a matching voice may not be a live voice", { timeout: 60_000 }, async () => {
   await drop(synthetic());
   expect(await headline()).toBe(strings.attacks.matches("Anna"));
   expect(await page.textContent(".detail")).toBe(strings.attacks.doNotTrust);

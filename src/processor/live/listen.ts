@@ -165,7 +165,8 @@ class LiveCall {
       case "audio":
         return this.#analyzeAudio(content.value);
       case "lostSamples": {
-        if (!(content.value >= 0)) throw invalid("lost_samples", "out_of_range", "lost_samples must not be negative");
+        if (!(content.value >= 0))
+          throw invalid("lost_samples", "out_of_range", `lost_samples must be at least 0, got ${content.value}`);
         this.#lostSamples += content.value;
         return this.#analyze(this.#open().map(({ lost }) => lost.fill(content.value)));
       }

@@ -111,7 +111,7 @@ function shapeFault(field: DescField, value: JsonValue): string | null {
   return hasItsShape(field, value) ? null : `expected ${wanted}, got ${JSON.stringify(value).slice(0, 100)}`;
 }
 
-/** The names that a field takes; `null` if it is no enumeration. */
+/** The names that a field takes; `null` if it is not an enumeration. */
 function enumFault(field: DescField, value: JsonValue): string | null {
   if (field.fieldKind !== "enum") return null;
   const names = field.enum.values.filter(({ number }) => number !== 0).map(({ name }) => name);

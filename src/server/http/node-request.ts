@@ -16,7 +16,7 @@ export function answerOn(
 function requestOn(request: NodeRequest, response: NodeResponse, address: string): HttpRequest {
   return {
     verb: request.method!,
-    // A complete URL, which is for proxies, is no path of the contract; the app parses it.
+    // A complete URL, as sent to proxies, is not a path of the contract; the app parses it.
     target: request.url!,
     address,
     ended: () => endedWith(response),
@@ -27,7 +27,7 @@ function requestOn(request: NodeRequest, response: NodeResponse, address: string
   };
 }
 
-/** Aborted when the caller goes away. Of a stream of HTTP/2 that the caller closed, Node says that everything was written. */
+/** Aborted when the caller goes away. Node reports an HTTP/2 stream that the caller closed as completely written. */
 function endedWith(response: NodeResponse): AbortController {
   const ended = new AbortController();
   response.once("close", () => {

@@ -5,7 +5,7 @@ import { StoreError } from "../errors.js";
 import type { Database, Queries, Row } from "./database.js";
 import { sqlState } from "./database.js";
 
-/** A server that is stopped, overloaded or cut off must not hold callers for ever. All times are in milliseconds. */
+/** A server that is stopped, overloaded or cut off must not hold callers forever. All times are in milliseconds. */
 export interface PostgresLimits {
   /** To open a connection, and to wait for a free one. */
   readonly connectMs: number;

@@ -29,7 +29,7 @@ const COMFORT_NOISE = 13;
 const FIRST_DYNAMIC = 96;
 /** RTCP packets on the port of RTP have their types here (RFC 5761 §4). */
 const isRtcp = (payloadType: number): boolean => payloadType >= 64 && payloadType < FIRST_DYNAMIC;
-/** The payload type of telephone events that is customary, and the only one that Asterisk sends. */
+/** The customary payload type of telephone events, and the only one that Asterisk sends. */
 const TELEPHONE_EVENT = 101;
 const PATIENCE_PACKETS = 3;
 /** A source that has sent nothing for this long may be replaced: longer than the jitter of a call, shorter than what ends it. */

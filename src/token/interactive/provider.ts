@@ -256,7 +256,7 @@ export function createAuthorizationFlow(service: TokenService) {
         ] as const;
         const code = known.find((name) => name === body.error) ?? "invalid_grant";
         return errorResponse(
-          new OAuthError(code, String(body.error_description ?? "the code is wrong, expired or used")),
+          new OAuthError(code, String(body.error_description ?? "the code is wrong, has expired or was already used")),
         );
       }
       const { access_token, expires_in, scope } = body;

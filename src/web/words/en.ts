@@ -45,11 +45,11 @@ export const en = {
   identify: { hint: "Compared with every voice enrolled on this device.", no: "Nobody enrolled here" },
 
   attacks: {
-    heading: "Is it a living voice?",
+    heading: "Is it a live voice?",
     kinds: { synthetic: "Synthetic speech", playback: "Playback of a recording" },
     found: { none: "no sign of it", unsure: "unclear from this recording", attack: "signs of it" },
     where: (start: number, end: number) => `strongest from ${decimal(start)} to ${decimal(end)} s`,
-    matches: (name: string) => `It sounds like ${name}, but may not be a living voice`,
+    matches: (name: string) => `It sounds like ${name}, but may not be a live voice`,
     doNotTrust: "The voice matches, but sounds synthetic or played back. Do not trust it.",
   },
 
@@ -135,8 +135,8 @@ export const en = {
     none: "No microphone was found. Plug one in, or drop a recording instead.",
     busy: "The microphone is in use by another program, or does not answer. Close that program, then record again.",
     muted:
-      "No sound arrives: the microphone is muted. Switch it on (on the microphone, its cable, or in the system’s settings).",
-    silent: "Hardly any sound arrives. Move closer, or choose another microphone in the browser’s settings.",
+      "No sound is coming in: the microphone is muted. Switch it on (on the microphone, its cable, or in the system’s settings).",
+    silent: "Hardly any sound is coming in. Move closer, or choose another microphone in the browser’s settings.",
     unplugged: "The microphone was disconnected, which ended the recording. Plug it in before you record again.",
     insecure: "Browsers allow the microphone only on pages loaded over https or from this machine.",
     other: (detail: string) => `The microphone could not be opened (${detail}). Recordings from files work without it.`,

@@ -189,7 +189,7 @@ export const en = {
     none: "No comparison yet.",
     columns: ["List", "Promised", "Measured", "95 % interval", "Comparisons", "Calls", "Verdict"],
     lists: { watchlist: "Watchlists", group: "Groups" },
-    verdicts: { holds: "Holds", exceeded: "Exceeded", undecided: "Too few to say" },
+    verdicts: { holds: "Holds", exceeded: "Exceeded", undecided: "Too few to tell" },
     calibrate:
       "Callers of this box exceed a promised rate by more than a factor of two. Fit the thresholds to your own recordings:",
   },
