@@ -105,7 +105,7 @@ const onVoices = (
     const done = await work(new Voiceprints(operations, options), operations);
     createOutput(options.json ?? false).answer(done, () =>
       "exported" in done
-        ? `${done.exported} is in ${done.file}${done.sealed ? ", sealed" : ""}.`
+        ? `${done.exported} is exported to ${done.file}${done.sealed ? ", sealed with the passphrase" : ""}.`
         : done.imported.map(({ name, tag }) => `${name}${tag ? ` (${tag})` : ""} is imported.`).join("\n"),
     );
   });

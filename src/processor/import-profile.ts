@@ -83,7 +83,7 @@ async function eraseEmpty(deps: Dependencies, scopeId: Id, profile: Profile | nu
 
 function exists(kind: string, name: string, tag: string): StatusError {
   const which = tag === "" ? "a voiceprint" : `a voiceprint with the tag "${tag}"`;
-  const message = `the ${kind} "${name}" has ${which} here; erase it first, or import it under another name`;
+  const message = `the ${kind} "${name}" already has ${which} here; erase it first, or import it under another name`;
   return refusal(StatusCode.ALREADY_EXISTS, "owner_id", "exists", message);
 }
 

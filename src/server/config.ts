@@ -374,9 +374,19 @@ export function ownUrl({ publicUrl, host, port, tls }: ServerConfig, openPort = 
 }
 
 function readConfigFile(path: string): Json {
-  const value: unknown = ofSetting(path, () => JSON.parse(readFileSync(path, "utf8")));
+  const text = ofSetting(path, () => readFileSync(path, "utf8"));
+  const value = ofSetting(`${path}: not valid JSON`, () => parsed(text));
   if (isObject(value)) return value;
   throw new ConfigError(`${path}: must be a JSON object`);
+}
+
+/** The message of JSON.parse quotes the text, which may contain a secret. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error((error as Error).message.replace(/, (\.{3})?".*/s, ""));
+  }
 }
 
 const isObject = (value: unknown): value is Json =>

@@ -114,12 +114,12 @@ describe("enroll, verify, identify, watchlist against a box", () => {
       err: expect.stringContaining("VIVAVOCE_PASSPHRASE"),
     });
     vi.stubEnv("VIVAVOCE_PASSPHRASE", "open sesame");
-    expect((await run("export", "ada", sealed, ...place)).out).toBe(`ada is in ${sealed}, sealed.\n`);
+    expect((await run("export", "ada", sealed, ...place)).out).toBe(`ada is exported to ${sealed}, sealed with the passphrase.\n`);
     expect((await stat(sealed)).mode & 0o777).toBe(0o600);
     expect((await run("export", "ada", sealed, ...place)).err).toContain("already exists");
     expect(await run("import", sealed, ...place)).toMatchObject({
       code: 2,
-      err: expect.stringContaining('the person "ada" has a voiceprint here'),
+      err: expect.stringContaining('the person "ada" already has a voiceprint here'),
     });
     expect((await run("import", sealed, "--as", "lovelace", ...place)).out).toBe("lovelace is imported.\n");
     expect(await run("verify", "lovelace", ...voices("ada", 4), ...place, "--json")).toMatchObject({ code: 0 });

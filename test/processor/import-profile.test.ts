@@ -129,7 +129,7 @@ test("a second import is refused with the name and the tag, and a profile that o
   const exists = { code: "ALREADY_EXISTS", fields: ["owner_id exists"] };
   expect(await refusal(imported(world, exported))).toMatchObject(exists);
   await expect(imported(world, exported)).rejects.toThrow(
-    'the person "person-7" has a voiceprint here; erase it first',
+    'the person "person-7" already has a voiceprint here; erase it first',
   );
   await imported(world, changed("tag", "phone"));
   await expect(imported(world, changed("tag", "phone"))).rejects.toThrow('has a voiceprint with the tag "phone" here');

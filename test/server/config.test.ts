@@ -346,6 +346,9 @@ describe("an invalid setting is refused before anything is opened, with its name
     expect(() => loadConfig({ env: {}, flags: { telephony: [line] } })).toThrow(
       "telephony.0.password (the command line): must have at least 8 characters, got 6",
     );
+    expect(() => loadConfig({ env: {}, file: file('{ "seal": { "masterKey": c0ffee } }') })).toThrow(
+      /config\.json: not valid JSON: Unexpected token 'c'$/,
+    );
   });
 
   it("names an unknown key of the file, and a file that is not JSON", () => {
