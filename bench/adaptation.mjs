@@ -1,5 +1,5 @@
 // Adaptation: equal error rate and misses before and after a print took in 1, 2 and 4 later recordings of its person,
-// and the effect of one recording of an impostor that was taken in.
+// and the effect of one recording of an impostor that was added.
 //   npm run bench:accuracy -- --adaptation --corpora DIR [--sets wuw-dev,hv-dev] [--model FILE] [--json]
 // DIR/<set>/speaker/session/n.wav as training/extract.py writes it. Three recordings of one session enroll; those of the
 // person's other sessions come in as calls, sessions other than the tested one first, never the tested recording itself.
@@ -27,7 +27,7 @@ export async function adaptation({ corpora, sets, model, workers, json }) {
   console.log(`model ${engine.model.revision.slice(0, 16)}; ratios of the engine; FNMR at FMR ${100 * rate} %`);
   console.log(
     table(
-      ["set", "what", "calls taken in", "trials, same / different", "EER %", "FNMR %", "FMR at the promised 1 %, %"],
+      ["set", "what", "calls added", "trials, same / different", "EER %", "FNMR %", "FMR at the promised 1 %, %"],
       rows.map((row) => [
         row.set,
         row.what,
@@ -43,7 +43,7 @@ export async function adaptation({ corpora, sets, model, workers, json }) {
     table(
       [
         "set",
-        "one impostor recording taken in, next to this many of the person",
+        "one impostor recording added, next to this many of the person",
         "the impostor's other recordings pass, before",
         "after",
         "the person passes, before",
@@ -118,7 +118,7 @@ async function measure(engine, set, speakers) {
   ];
   const rules = [
     {
-      what: "all calls taken in",
+      what: "all calls added",
       admits: () => true,
       grow: (print, calls, most) => grown(print, calls.slice(0, most), most),
     },
@@ -190,7 +190,7 @@ async function measure(engine, set, speakers) {
   return rows;
 }
 
-/** One recording of the most similar impostor of each print is taken in: how do that impostor's other recordings score, and the person's? */
+/** One recording of the most similar impostor of each print is added: how do that impostor's other recordings score, and the person's? */
 async function poisoned(engine, prints, impostorsOf, genuine) {
   const counted = { genuine, impostors: 0, persons: 0, impostor: [0, 0], person: [0, 0] };
   for (const print of prints) {

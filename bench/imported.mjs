@@ -125,7 +125,7 @@ const progress = (i, total) => process.stderr.isTTY && process.stderr.write(`\r$
 function sayLikeness(cosines) {
   const [median, twentieth, worst] = [quantile(cosines, 0.5), quantile(cosines, 0.05), Math.min(...cosines)];
   console.log(
-    `cosine to onnxruntime, ${cosines.length} windows: median ${median.toFixed(4)}, 5 % below ${twentieth.toFixed(4)}, worst ${worst.toFixed(4)}`,
+    `cosine to onnxruntime, ${cosines.length} windows: median ${median.toFixed(4)}, 5th percentile ${twentieth.toFixed(4)}, worst ${worst.toFixed(4)}`,
   );
 }
 

@@ -279,10 +279,10 @@ function say({ revision, callers, ...kinds }) {
     );
   }
   if (!callers) return;
-  console.log("\ngenuine callers taken for an attack, both checks on");
+  console.log("\ngenuine callers classified as an attack, both checks on");
   console.log(
     table(
-      ["set", "segments", "taken for an attack"],
+      ["set", "segments", "classified as an attack"],
       Object.entries(callers).map(([set, { segments, refused }]) => [set, segments, rate(refused, segments)]),
     ),
   );

@@ -1,6 +1,6 @@
 /**
- * Frames that are nearly right, through real sockets into a running box, so many in every dialect of a telephone system: it goes on answering,
- * nothing of a call is left, and nobody is answered who does not say who they are. `--only twilio,rtp`: these dialects alone.
+ * Sends slightly damaged frames of every telephone dialect through real sockets to a running box. The box must keep answering, leave nothing
+ * of a call behind, and refuse callers without credentials. `--only twilio,rtp` limits it to these dialects.
  */
 import { createHmac, randomUUID } from "node:crypto";
 import { createSocket } from "node:dgram";
@@ -27,21 +27,21 @@ import {
 } from "./parts/telephone-credentials.mjs";
 
 const RATE = 8000;
-/** Of one connection, unless it is closed before. */
+/** On one connection, unless it is closed earlier. */
 const FRAMES_OF_CALL = 60;
-/** So many frames are sent at once; then answers are read, and a call that was refused is noticed. */
+/** After this many frames, answers are read, so that a refused call is noticed. */
 const FRAMES_AT_ONCE = 8;
 const CALLS_AT_ONCE = 4;
 const GROWTH_MB = 32;
 const PATIENCE_MS = 30_000;
-/** Attempts without the right credentials, for so many frames. */
+/** One attempt without the right credentials for this many frames. */
 const FRAMES_PER_STRANGER = 100;
 const LIMITS = { liveCalls: 1000, liveIdleSeconds: 10, stopSeconds: 5, callsPerSecond: 0 };
 
 const line = { scope: "default", configset: "ivr-text-dependent", claimedPerson: "ada" };
 const telephony = [
   { ...line, name: "audiosocket", dialect: "audiosocket", port: 0 },
-  // An announced call that sends nothing has ended before its port is looked for.
+  // Short, so that an announced call that sends nothing has ended before its port is checked.
   { ...line, name: "rtp", dialect: "rtp", ports: [0, 0], format: "ulaw", announcedSeconds: 5 },
   { ...line, name: "asterisk-websocket", dialect: "asterisk-websocket", ...basic },
   { ...line, name: "twilio", dialect: "twilio", authToken },
@@ -87,7 +87,7 @@ async function withBox(engine, config, violate, use) {
 async function sendFrames(box, { names, count, seed, log, violate, isOver }) {
   const counts = { frames: 0, calls: 0, cut: 0 };
   await enroll(box);
-  // Code is loaded and compiled before memory is looked at.
+  // Load and compile the code before memory is measured.
   for (const name of names) await converse(box, name, randomOf(seed), () => true);
   for (const name of names) {
     const before = { descriptors: descriptors(), mb: liveMb() };
@@ -103,7 +103,7 @@ async function sendFrames(box, { names, count, seed, log, violate, isOver }) {
       }
     };
     await Promise.all(Array.from({ length: CALLS_AT_ONCE }, sendCalls)).catch((error) =>
-      violate(`${name}: the box does not take calls any more: ${error.stack}`),
+      violate(`${name}: the box no longer takes calls: ${error.stack}`),
     );
     if (!(await eventually(() => descriptors() <= before.descriptors)))
       violate(`${name}: ${descriptors()} descriptors are open, ${before.descriptors} were before`);
@@ -111,7 +111,7 @@ async function sendFrames(box, { names, count, seed, log, violate, isOver }) {
     if (mb > before.mb + GROWTH_MB) violate(`${name}: memory grew from ${before.mb} to ${mb} MB`);
     log(`${name}: ${JSON.stringify(counts)} ${Math.round(mb)} MB`);
   }
-  if (!(await isDecided(box))) violate("a call after all of it was not decided as ever");
+  if (!(await isDecided(box))) violate("a call after all these frames got another decision than before");
   return counts;
 }
 
@@ -121,7 +121,7 @@ async function askAsStrangers(box, { names, count, seed, violate, isOver }) {
   for (const name of names) {
     for (let i = 0; i < Math.max(10, count / FRAMES_PER_STRANGER) && !isOver(); i++, strangers++) {
       const answered = await strangerAnswered(box, name, i === 0, random);
-      if (answered !== null) violate(`${name}: somebody who did not say who they are got ${answered}`);
+      if (answered !== null) violate(`${name}: a caller without credentials got ${answered}`);
     }
   }
   return strangers;
@@ -134,7 +134,7 @@ async function converse(box, name, random, take) {
   const share = random.pick([0.95, 0.6]);
   let sent = 0;
   for (; sent < FRAMES_OF_CALL && connection.isOpen() && take(); sent++) {
-    // The connection of an announced call has said which one it is.
+    // The connection of an announced call names the call.
     const frame = right(name === "audiosocket" ? sent + 1 : sent, random);
     connection.send(random.chance(share) ? frame : spoiledFrame(frame, random));
     if (sent % FRAMES_AT_ONCE === FRAMES_AT_ONCE - 1) await wait(1);
@@ -210,7 +210,7 @@ async function overUdp(box, name) {
   };
 }
 
-/** What somebody was answered whose credentials are missing or have one letter changed; `null` for a refusal. */
+/** The answer to a caller whose credentials are missing or have one letter changed; `null` for a refusal. */
 async function strangerAnswered(box, name, isWithout, random) {
   if (name in CONNECTIONS) {
     const headers = isWithout ? {} : { authorization: `Bearer ${Buffer.from(random.bytes(40)).toString("base64url")}` };
@@ -231,7 +231,7 @@ async function strangerAnswered(box, name, isWithout, random) {
   return answer === 401 ? null : answer;
 }
 
-/** One letter is another one; not the last ones, of which Base64 does not use all bits. */
+/** Changes one letter; not one of the last, because Base64 does not use all their bits. */
 function oneChanged(text, random) {
   const at = random.below(text.length - 3);
   return text.slice(0, at) + (text[at] === "x" ? "y" : "x") + text.slice(at + 1);
@@ -246,7 +246,7 @@ const spoken = (seconds, take) =>
 
 /** The print that the lines check, made by a live call. */
 async function enroll(box) {
-  // Made first: while this thread speaks, the box cannot listen.
+  // Synthesized first: meanwhile this thread is busy, and the box cannot answer.
   const voice = spoken(16, 1);
   const operations = connect({ url: box.url });
   const scope = { gkScopeId: { value: line.scope } };

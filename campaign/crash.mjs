@@ -1,7 +1,8 @@
 /**
- * kill -9 at random moments: of a process on an embedded store; of a whole box, driven over HTTP; of two on a PostgreSQL, which is killed as well; of
- * one that brings an older store up to date (`--only migration`: nothing but that); and, only when they are asked for, of a command that moves prints to
- * another model (`--only models`) and of commands that enroll, erase, list and rotate keys (`--only commands`). After every start what was acknowledged is read back and what was erased is sought in vain; and it always starts again.
+ * Kills with kill -9 at random moments: a process on an embedded store; a whole box, driven over HTTP; two processes on a PostgreSQL, which is killed
+ * too; a process that migrates an older store (`--only migration` does only this); with `--only models`, a command that moves prints to another
+ * model; and with `--only commands`, commands that enroll, erase, list and rotate keys. Every start must succeed; after it, acknowledged writes must be
+ * there and erased data must not.
  */
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -19,14 +20,14 @@ import { startPostgres } from "./parts/postgres.mjs";
 import { randomOf } from "./parts/random.mjs";
 
 const PROCESS = fileURLToPath(new URL("./parts/crash-process.mjs", import.meta.url));
-/** A process hangs that takes more processor time, or waits for so long: on a machine that is busy with other things minutes may pass. */
+/** A process that takes more processor time, or more time, counts as hung. On a busy machine, minutes may pass. */
 const START_CPU_MS = 60_000;
 const START_MS = 1_800_000;
-/** What a process says that starts as PostgreSQL is killed. */
+/** Errors of a process that starts while PostgreSQL is being killed. */
 const DATABASE_AWAY = /ECONNREFUSED|57P|starting up|shutting down|Connection terminated|ECONNRESET|is not queryable/;
-/** Of erased people whose recordings are sought again after a start. */
+/** After a start, the recordings of this many erased people are searched for. */
 const SOUGHT = 20;
-/** After how many kills a lane begins with an empty store again: first starts are killed as well, and stocks stay small. */
+/** After this many kills a lane gets an empty store, so that first starts are killed too and stores stay small. */
 const KILLS_PER_STORE = 60;
 /** Starts of an embedded store cost three times as much processor time as those on PostgreSQL, starts of a whole box ten times. */
 const KILLS_PER_FOLDER = 4;
@@ -45,7 +46,7 @@ export async function campaign({
 }) {
   if (only && !KINDS.includes(only)) throw new Error(`--only must be one of ${KINDS.join(", ")}, got ${only}`);
   const violations = [];
-  // Ctrl-C ends the processes of a campaign as well, which is no fault of theirs.
+  // Ctrl-C also ends the processes of a campaign; that is not a violation.
   const violate = (text) => !isStopped() && violations.length < 1000 && violations.push(text);
   const counts = {
     kills: 0,
@@ -68,9 +69,9 @@ export async function campaign({
   const telling = setInterval(() => log(JSON.stringify(counts)), 60_000);
   const isLate = () => performance.now() - startedAt >= seconds * 1000;
   const isOver = () => isStopped() || counts.kills >= count || isLate() || violations.length > 50;
-  /** Where there are others to kill: so that the dear ones do not take all the time. */
+  /** If there are other lanes, keeps the expensive ones from taking all the time. */
   const isTurnOf = (done, share) => store === "folder" || done() * share <= counts.kills;
-  /** Creating a database takes seconds; first starts that create one are killed in the lane of the folder. */
+  /** Copies an empty database, because creating one takes seconds. First starts that create one are killed in the lane of the folder. */
   const withDatabase = async (folder) => {
     const empty = join(root, "empty");
     await makeDatabase(empty);
@@ -111,7 +112,7 @@ export async function campaign({
         counts,
         violate,
       });
-    // Before the lanes, which would use up the kills of a short run meanwhile.
+    // Before the lanes, which would otherwise use up the kills of a short run.
     if (only !== "migration") {
       counts.faults = await tryFaults({ root, withDatabase, flips: count, isStopped, violate, log });
       // The time is that of the kills.
@@ -204,21 +205,21 @@ async function lane({ location, keys, prefix, random, isOver, isTurn = () => tru
     const startedAt = performance.now();
     const hung = setInterval(() => {
       if (cpuMs(child.pid) < START_CPU_MS && performance.now() - startedAt < START_MS) return;
-      violate(`${prefix}: no end within ${START_CPU_MS} ms of processor time or ${START_MS} ms`);
+      violate(`${prefix}: did not end within ${START_CPU_MS} ms of processor time or ${START_MS} ms`);
       kill();
     }, 5_000);
     let started = false;
-    // After so many lines, however slow the machine is, and a moment.
+    // Killed a moment after this many lines, however slow the machine is.
     let linesLeft = random.below(24);
     if (early) setTimeout(kill, random.below(2_000));
     for await (const line of createInterface({ input: child.stdout })) {
-      // The last line of a killed process may be cut: it was never said.
+      // The last line of a killed process may be cut off; it does not count.
       if (!line.endsWith("}")) continue;
       const message = JSON.parse(line);
       if (message.stock) {
         started = true;
         compare(message.stock, people, counts, (text) => violate(`${prefix}: ${text}`));
-        // What is there now is what the next round starts from.
+        // The next round starts from what is there now.
         for (const person of people.keys())
           if (!message.stock.found[person]) people.set(person, { ...people.get(person), gone: true });
         for (const [person, found] of Object.entries(message.stock.found))
@@ -241,13 +242,13 @@ async function lane({ location, keys, prefix, random, isOver, isTurn = () => tru
       if (keys === "-") counts.killsOfFolder++;
       if (!started) counts.killsAtStart++;
     } else if (!started && DATABASE_AWAY.test(errors)) {
-      // The database server was away.
+      // The database server was not available.
       await new Promise((wake) => setTimeout(wake, 300));
     } else violate(`${prefix}: ended by itself (${code}): ${errors.slice(0, 700)}`);
   }
 }
 
-/** What the process has used so far; 0 where the system does not say. */
+/** The CPU time of the process so far; 0 if the system does not report it. */
 function cpuMs(pid) {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
@@ -275,7 +276,7 @@ function acknowledged(state, operation) {
   }
 }
 
-/** What is there is what was acknowledged, or that and the one operation that was under way. */
+/** The store must hold what was acknowledged, with or without the one operation that was in progress. */
 function compare({ found, left }, people, counts, violate) {
   for (const [person, kind] of Object.entries(left)) violate(`${kind} of ${person} is there after the erasure`);
   for (const [person, state] of people) {
@@ -292,13 +293,13 @@ function compare({ found, left }, people, counts, violate) {
       if (!absent) violate(`${person} is lost: ${JSON.stringify(state)}`);
       continue;
     }
-    if (!is.whole) violate(`${person} is not whole: ${JSON.stringify(is)}`);
+    if (!is.whole) violate(`${person} is incomplete: ${JSON.stringify(is)}`);
     const fits = allowed.some(
       ({ segments, printVersion }) => segments === is.segments && printVersion === is.printVersion,
     );
     if (!fits) violate(`${person} is ${JSON.stringify(is)}, not ${JSON.stringify(allowed)}`);
   }
-  for (const person of Object.keys(found)) if (!people.has(person)) violate(`${person} was never begun`);
+  for (const person of Object.keys(found)) if (!people.has(person)) violate(`${person} was never enrolled`);
 }
 
 async function killing(server, random, isOver, counts) {

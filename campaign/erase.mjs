@@ -1,8 +1,7 @@
 /**
- * Erased is erased: people are enrolled, checked and erased; copies of all files are taken before. Afterwards no file holds a piece of
- * their templates, embeddings, audio models, audio or names in the clear, and what the copies and the files still hold sealed cannot be
- * opened with the keys that are left. Those who stay can still be read. Tried on an embedded store, on a PostgreSQL with its pages, log and
- * archive, and in the memory of a box.
+ * Enrolls, checks and erases people, after copying all files. Afterwards no file may contain an unencrypted piece of their templates, embeddings,
+ * audio models, audio or names, and sealed data in the files and copies must not open with the remaining keys. People who were not erased must
+ * still be readable. Runs on an embedded store, on a PostgreSQL with its pages, log and archive, and in the memory of a box.
  */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -52,24 +51,24 @@ async function inFolder({ root, violate, counts, log, ...given }) {
   const people = await enrollAll(store, counts, given);
   await store.close();
 
-  // What a backup of the database would hold; the keys are not in it.
+  // A backup of the database, without the keys.
   cpSync(join(folder, "database"), join(root, "backup"), { recursive: true });
   store = await openEmbeddedStore(folder);
   const [gone, kept] = await eraseHalf(store, people, counts);
   await looked(store, gone, kept, violate, counts);
   await store.close();
-  log(`embedded: ${gone.length} people erased, ${kept.length} stay`);
+  log(`embedded: ${gone.length} people erased, ${kept.length} kept`);
   seek(root, people, counts, violate);
 
-  // The backup, put back beside the keys that are left: who was erased is removed when it is opened, and cannot be read before.
+  // Restores the backup with the remaining keys: erased people are removed when it is opened, and cannot be read before.
   rmSync(join(folder, "database"), { recursive: true });
   cpSync(join(root, "backup"), join(folder, "database"), { recursive: true });
   const restored = await openEmbeddedStore(folder);
-  await looked(restored, gone, kept, (text) => violate(`after a backup was put back: ${text}`), counts);
+  await looked(restored, gone, kept, (text) => violate(`after a backup was restored: ${text}`), counts);
   await restored.close();
 }
 
-/** Its pages, its write-ahead log, and the archive of that. The keys lie elsewhere, as docs/storing.md says. */
+/** Its pages, its write-ahead log, and the log archive. The keys are stored elsewhere, as docs/storing.md says. */
 async function inPostgres({ root, violate, counts, log, ...given }) {
   const archiving = ["archive_mode=on", "archive_command=mkdir -p ../archive && cp %p ../archive/%f"];
   const server = await startPostgres(archiving);
@@ -83,14 +82,14 @@ async function inPostgres({ root, violate, counts, log, ...given }) {
     await toDisk(url);
     await store.close();
     await server.end();
-    log(`PostgreSQL: ${gone.length} people erased, ${kept.length} stay`);
+    log(`PostgreSQL: ${gone.length} people erased, ${kept.length} kept`);
     seek(server.folder, people, counts, violate);
   } finally {
     await server.stop();
   }
 }
 
-/** Pages, statistics and a finished piece of log. */
+/** Pages, statistics and a finished part of the log. */
 async function toDisk(url) {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -124,7 +123,7 @@ function seek(folder, people, counts, violate) {
   for (const path of files) {
     const bytes = readFileSync(path);
     for (const { id, what, piece } of pieces)
-      if (bytes.includes(piece)) violate(`${what} of ${id} lies in the clear in ${path}`);
+      if (bytes.includes(piece)) violate(`${what} of ${id} is unencrypted in ${path}`);
   }
 }
 
@@ -142,7 +141,7 @@ async function looked(store, gone, kept, violate, counts) {
   }
   for (const person of kept) {
     const profile = await store.profiles.get(SCOPE, person.id);
-    if (!profile?.template) violate(`${person.id}, who stays, cannot be read`);
+    if (!profile?.template) violate(`${person.id}, who was not erased, cannot be read`);
     else counts.stayed++;
   }
 }
@@ -168,7 +167,7 @@ async function enroll(store, sessionId, number, random) {
   return { id, secrets: { embedding, window, template, audio, name: Buffer.from(name) } };
 }
 
-/** Long enough to know a voice by, short enough to lie within a page. */
+/** Long enough to identify a voice, short enough to fit into a page. */
 function piecesOf(content) {
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
   return [0.1, 0.5, 0.8].map((part) =>

@@ -1,6 +1,6 @@
 /**
- * Inputs that are nearly right, for everything that reads what others wrote: recordings, JSON and protobuf requests, tokens, HTTP/2
- * frames, model files, calibrations, trial lists. No crash, hang, NaN, growth, nor an answer that says the fault is ours.
+ * Sends slightly damaged input to everything that reads untrusted data: recordings, JSON and protobuf requests, tokens, HTTP/2
+ * frames, model files, calibrations, trial lists. None may cause a crash, a hang, NaN, growth or an internal error.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -16,16 +16,16 @@ import { mutated, oddJson, wavLike } from "./parts/mutate.mjs";
 import { randomOf } from "./parts/random.mjs";
 import { BINDINGS, httpRequestOf, requestOf } from "./parts/requests.mjs";
 
-/** Of a thousand inputs. Those that need a connection or read megabytes are few. */
+/** Shares of a thousand inputs. Those that need a connection or read megabytes are rare. */
 const WEIGHTS = { wav: 690, json: 120, protobuf: 100, token: 45, trials: 30, calibration: 10, frames: 4, model: 1 };
 const SLOW_CPU_MS = 3_000;
 const GROWTH_MB = 64;
-/** Inputs are nearly right, so of that many some are right. */
+/** Inputs are only slightly damaged, so of this many some must be valid. */
 const ENOUGH_TO_BE_ACCEPTED = 300;
-/** A token lives for 900 s. */
+/** A token is valid for 900 s. */
 const RENEW_MS = 300_000;
 const MODEL = fileURLToPath(new URL("../dist/browser/vivavoce.vvm", import.meta.url));
-/** Errors by which each reader refuses; anything else it throws is a fault. */
+/** The declared errors of the readers; any other error is a violation. */
 const REFUSALS = new Set([
   "AudioError",
   "TrialSetError",
@@ -101,7 +101,7 @@ export async function campaign({
   process.off("unhandledRejection", uncaught);
   for (const kind of Object.keys(WEIGHTS))
     if (counts[kind] >= ENOUGH_TO_BE_ACCEPTED && !understood.has(kind))
-      violate(`${kind}: not one of ${counts[kind]} was accepted, so what reads them was hardly tried`);
+      violate(`${kind}: none of ${counts[kind]} was accepted, so their reader was hardly tested`);
   const live = liveMb();
   if (settled > 0 && live > settled + GROWTH_MB) violate(`memory grew from ${settled} to ${live} MB`);
   for (const line of bank.errors.slice(0, 20)) violate(`the log says: ${line.slice(-700)}`);
@@ -120,7 +120,7 @@ const shown = (input) =>
     ? Buffer.from(input).toString("base64").slice(0, 600)
     : JSON.stringify(input)?.slice(0, 600);
 
-/** Each makes an input, says what it is, and tries it. */
+/** Each makes an input, names it, and tries it. */
 function targetsOf({ bank, model, calibration, random, currentToken }) {
   const ids = (name) => bank.ids[name] ?? random.pick(Object.values(bank.ids));
   const requestFor = (binding) => {
@@ -256,7 +256,7 @@ function targetsOf({ bank, model, calibration, random, currentToken }) {
   };
 }
 
-/** What the guard keeps out tries nothing behind it. */
+/** A request that the guard refuses tests nothing else. */
 function assertAdmitted({ status }) {
   if (status === 401) throw new Error("the campaign's own token was refused");
 }
@@ -276,7 +276,7 @@ function http2Frame(random) {
   return Buffer.concat([head, payload]);
 }
 
-/** Base64url has bits in its last characters that mean nothing. */
+/** The last characters of Base64url have unused bits. */
 const sameToken = (one, other) =>
   one.split(".").length === 3 &&
   one

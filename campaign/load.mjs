@@ -1,11 +1,10 @@
 /**
- * Many callers for a long time: calls of an IVR (session, upload, enrollment or check, end), reads, people who are erased again; beside
- * them clients that send slowly, that never read, that go away in the middle, and bursts. Memory and descriptors must stay flat, every
- * answer must be one of the contract, the same voice must get the same decision, and no caller may starve
- * beside the others, nor a small scope beside a large one.
+ * Many callers for a long time: calls of an IVR (session, upload, enrollment or check, end), reads, and people who are erased again. Other clients
+ * send slowly, never read, disconnect in the middle, or come in bursts. Memory and descriptors must not grow, every answer must follow the
+ * contract, the same voice must get the same decision, and neither a caller nor a small scope may starve beside the others.
  *
- * `--day`: a whole day in that time, by a clock that goes as much faster. Callers come and go as in a day, twice as many in the morning. Tokens expire
- * every 15 minutes, recordings after an hour, and at noon the clock is set ahead by a quarter of a year: everything expires, and keys are renewed.
+ * `--day` runs a whole day in that time, with a faster clock. Callers come and go as in a day, twice as many in the morning. Tokens expire
+ * every 15 minutes, recordings after an hour, and at noon the clock is set forward by a quarter of a year: everything expires, and keys are renewed.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import http from "node:http";
@@ -20,22 +19,22 @@ import { otherIssuer } from "./parts/other-issuer.mjs";
 import { randomOf } from "./parts/random.mjs";
 
 const SAMPLE_EVERY_MS = 5_000;
-/** A token lives for 900 s. */
+/** A token is valid for 900 s. */
 const RENEW_MS = 300_000;
 /** The time a caller waits before it counts as hung: longer than the box's own limit of a call. */
 const HUNG_MS = 180_000;
-/** What memory may grow by between the second and the last third of a run. */
+/** How much memory may grow between the second and the last third of a run. */
 const GROWTH = { share: 1.15, mb: 24 };
-/** Connections before the callers come and after they have gone; files are the store's, which keeps those that it needs open. */
+/** Allowed difference in connections before and after the callers. Files do not count, because the store keeps some open. */
 const SOCKETS = { more: 5, withinMs: 120_000 };
 
 /** Every fourth caller is of another scope: scopes take turns, so these must not wait behind the many. */
 const SMALL_SCOPE = "small";
 const SMALL_EVERY = 4;
 
-/** Stands for an answer: asking again is of no use. */
+/** In place of an answer: the data has expired, so a retry cannot help. */
 const FORGOTTEN = {};
-/** Where a part of the day begins, and how many of the callers there are. */
+/** When each part of the day begins, and its share of the callers. */
 const DAY = [
   { name: "night", from: 0, share: 0.05 },
   { name: "morning", from: 0.25, share: 2 },
@@ -100,7 +99,7 @@ export async function campaign({
   let token = await tokenOf(box.url, box.application);
   const isSmall = (index) => issuer !== null && index % SMALL_EVERY === 0;
   let smallToken = await issuer?.token(SMALL_SCOPE);
-  // One for all: in a short day, a token that waits behind a hundred others has expired when it comes.
+  // One request for all callers: in a short day, a token that waits behind a hundred others would expire before it arrives.
   let renewal = null;
   const renew = () => {
     renewal ??= tokenOf(box.url, box.application)
@@ -144,19 +143,19 @@ export async function campaign({
       counts.late++;
       return null;
     }
-    // In a day that passes in minutes, a token may expire on its way.
+    // In a day that passes in minutes, a token may expire during a request.
     if (day && status === 401) {
       counts.expired++;
       await renew();
       await sleep(100);
       return null;
     }
-    // A call of a few seconds lasts for an hour then, and one at noon for a quarter of a year: what was heard in it is due to go.
+    // By that clock a call of a few seconds lasts for an hour, and one at noon for a quarter of a year, so its audio model has expired.
     if (day && status === 404 && /no longer kept|no processed audio/.test(json?.status?.message)) {
       counts.forgotten++;
       return FORGOTTEN;
     }
-    // A connection that was idle may be ended by either side, as a request is on its way: HTTP has the client ask again.
+    // Either side may close an idle connection just as a request is sent; by HTTP, the client retries.
     if (isLostReuse) counts.closed++;
     else if (!isOver() || status !== 0)
       violate(`${method} ${path.split("?")[0]}: ${status} ${JSON.stringify(json)?.slice(0, 200)}`);
@@ -244,7 +243,7 @@ export async function campaign({
     if (await again("DELETE", `/v1/voiceprints/${id}?${query}`)) counts.erased++;
   }
 
-  /** Clients that do not behave: each opens a connection, does its mischief, and the box must let go of it. */
+  /** Ill-behaved clients: each opens a connection and misuses it; the box must close it in the end. */
   async function mischief(random) {
     while (!isOver()) {
       await sleep(500 + random.below(2_000));
@@ -301,7 +300,7 @@ export async function campaign({
       try {
         samples.push(await box.ask("state"));
       } catch {
-        // The box ended: told below.
+        // The box ended; this is reported below.
       }
     },
     Math.min(SAMPLE_EVERY_MS, seconds * 20),
@@ -345,7 +344,7 @@ export async function campaign({
   tookMs.sort((a, b) => a - b);
   const quantile = (share) => Math.round(tookMs[Math.floor(share * (tookMs.length - 1))] ?? 0);
   if (quantile(0.99) > HUNG_MS) violate(`p99 is ${quantile(0.99)} ms`);
-  // Callers of a day are there for parts of it.
+  // In a day, callers are there only for parts of it.
   const fair = day ? null : [Math.min(...perCaller), Math.max(...perCaller)];
   const ofScope = (small) => perCaller.filter((_, index) => isSmall(index) === small);
   if (!day && !isStopped()) unfairness({ large: ofScope(false), small: ofScope(true) }).forEach(violate);
@@ -367,7 +366,7 @@ export async function campaign({
   };
 }
 
-/** How many are open once it has let go of everybody, or the time for that is over. */
+/** The number of open connections once the box has closed the others, or when time is up. */
 async function settled(box, enough) {
   for (const until = performance.now() + SOCKETS.withinMs; box.process.connected; await sleep(1_000)) {
     const { sockets } = await box.ask("state");
@@ -432,7 +431,7 @@ function send({ agent, url, token, method, path, body, type }) {
   });
 }
 
-/** Of those that the box publishes. */
+/** The number of keys that the box publishes. */
 async function signingKeys(url) {
   const { jwks_uri } = await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json();
   const { keys } = await (await fetch(jwks_uri)).json();

@@ -5,7 +5,7 @@ import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-// What is left after a collection is what tells of growth.
+// Growth shows only in the memory that remains after a garbage collection.
 setFlagsFromString("--expose-gc");
 globalThis.gc = runInNewContext("gc");
 
@@ -53,7 +53,7 @@ const number = (option) => {
   console.error(`--${option} must be a number above 0, got ${values[option]}`);
   process.exit(2);
 };
-// Stopped before its time, a campaign still cleans up and says what it found.
+// A campaign that is stopped early still cleans up and reports what it found.
 let isStopped = false;
 for (const signal of ["SIGINT", "SIGTERM"])
   process.once(signal, () => {

@@ -1,6 +1,6 @@
 /**
- * Every operation of the contract with every way to lack a right: no token, tokens that are forged, altered, expired, of another service
- * or another scope. None may pass; and with a valid token of one scope, what another scope holds must look exactly as if it were not there.
+ * Calls every operation of the contract without permission, in every way: without a token, and with tokens that are forged, altered, expired, or
+ * of another service or scope. All must be refused. With a valid token of one scope, the data of another scope must look as if it did not exist.
  */
 import { createHmac, generateKeyPairSync, randomUUID, sign } from "node:crypto";
 import http2 from "node:http2";
@@ -11,7 +11,7 @@ import { randomOf } from "./parts/random.mjs";
 import { BINDINGS, httpRequestOf, requestOf } from "./parts/requests.mjs";
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi;
-/** Of the requests, those that go over a real connection as gRPC. */
+/** Share of the requests that are sent as gRPC over a real connection. */
 const GRPC_SHARE = 0.1;
 const TOKEN_REQUEST_SHARE = 0.05;
 const TOKENS_MS = 300_000;
@@ -36,7 +36,7 @@ export async function campaign({
     tokenRequests: 0,
   };
   const until = performance.now() + seconds * 1000;
-  // Tokens end after 900 s, and a slow machine takes longer: they are made anew in time.
+  // Tokens expire after 900 s, and a slow machine takes longer, so they are renewed in time.
   let [own, ways, madeAt] = [null, [], 0];
   const renew = async () => {
     own = await runtimeToken(bank.tokens, bank.clients[OTHER]);
@@ -61,7 +61,7 @@ export async function campaign({
     return { status: response.status, text: await response.text() };
   };
 
-  /** A request without the right is refused, and learns nothing more. */
+  /** A request without permission must be refused and reveal nothing else. */
   async function refusedEverywhere(binding) {
     const { name, token, malformed = false } = random.pick(ways);
     const json = requestOf(binding.method.input, idsOf(bank, VICTIM, random), random);
@@ -79,11 +79,11 @@ export async function campaign({
     if (status !== 401 && status !== 403 && !(malformed && status === 400))
       violate(`${what}: ${status} ${text.slice(0, 200)}`);
     else if (Object.keys(JSON.parse(text)).join() !== "status")
-      violate(`${what}: tells more than its status: ${text.slice(0, 200)}`);
+      violate(`${what}: reveals more than its status: ${text.slice(0, 200)}`);
     else counts.refused++;
   }
 
-  /** The same request twice, once with what is in the other scope and once with what is nowhere: the answers are the same. */
+  /** Sends a request twice, with ids of the other scope and with ids that do not exist: the answers must be the same. */
   async function nothingOfOthersIsSeen(binding) {
     const choices = randomOf(random.below(2 ** 31));
     const seedOfBoth = choices.below(2 ** 31);
@@ -97,12 +97,12 @@ export async function campaign({
       answers.push(`${status} ${text.replace(UUID, "*").replace(/(\\?")(?:alice|mallory)\1/g, "$1*$1")}`);
       if (status >= 500) violate(`${binding.method.name}: ${status} ${text.slice(0, 200)}`);
       if (scope === VICTIM && status !== 403)
-        violate(`${binding.method.name} in a scope not opened: ${status} ${text.slice(0, 200)}`);
+        violate(`${binding.method.name} in a scope that the token does not include: ${status} ${text.slice(0, 200)}`);
     }
     counts.twins++;
     if (answers[0] !== answers[1])
       violate(
-        `${binding.method.name} tells what another scope holds: ${answers[0].slice(0, 300)} | ${answers[1].slice(0, 300)}`,
+        `${binding.method.name} reveals what is in another scope: ${answers[0].slice(0, 300)} | ${answers[1].slice(0, 300)}`,
       );
   }
 
@@ -116,13 +116,13 @@ export async function campaign({
     else counts.refused++;
   }
 
-  // Who has the right comes in: otherwise all that follows would show nothing.
+  // A caller with permission must be admitted; otherwise the rest would show nothing.
   const right = `Bearer ${await runtimeToken(bank.tokens, bank.clients[VICTIM])}`;
   for (const binding of BINDINGS) {
     const json = requestOf(binding.method.input, () => randomUUID(), random);
     json.context = { ...json.context, gk_scope_id: { value: VICTIM } };
     const { status } = await ask(binding, json, right);
-    if (status === 401 || status === 403) violate(`${binding.method.name} refuses who has the right: ${status}`);
+    if (status === 401 || status === 403) violate(`${binding.method.name} refuses a caller with permission: ${status}`);
   }
 
   for (let at = 0; counts.requests < count && performance.now() < until && !isStopped(); at++) {
@@ -142,7 +142,7 @@ export async function campaign({
 const idsOf = (bank, _scope, random) => (name) =>
   bank.ids[name.replace("_agent_", "_")] ?? (random.chance(0.5) ? randomUUID() : random.pick(Object.values(bank.ids)));
 
-/** Each with a name, and a function that gives an `Authorization` header, or `null` for none. What cannot be read is a bad request (RFC 6750). */
+/** Each with a name, and a function that gives an `Authorization` header, or `null` for none. A header that cannot be parsed is a bad request (RFC 6750). */
 async function waysToLackARight(bank, random) {
   const { tokens, clients, store } = bank;
   const good = await runtimeToken(tokens, clients[VICTIM]);
@@ -156,10 +156,10 @@ async function waysToLackARight(bank, random) {
     const text = `${encode({ ...head, alg, ...more })}.${payload}`;
     return `${text}.${key(text)}`;
   };
-  // Of the kind that the box signs with, so that nothing but the key is wrong.
+  // Of the kind that the box signs with, so that only the key is wrong.
   const pair = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const ownKey = (text) => sign("sha256", Buffer.from(text), pair.privateKey).toString("base64url");
-  /** Signed with the real keys, by a service that is wrong in one respect. */
+  /** Signed with the real keys, but wrong in one respect. */
   const serviceWith = (change) => createTokenService({ documents: store.documents, issuer: tokens.issuer, ...change });
   const issuedBy = async (change, scope = "bio") => runtimeToken(serviceWith(change), clients[VICTIM], scope);
   const at = (ms) => ({ clock: { now: () => Date.now() + ms } });
@@ -213,7 +213,7 @@ async function waysToLackARight(bank, random) {
   ];
 }
 
-/** Not the last character of a part: some of its bits mean nothing. */
+/** Not the last character of a part, which has unused bits. */
 function changedAt(token, random) {
   for (;;) {
     const at = random.below(token.length);
@@ -245,7 +245,7 @@ function badTokenRequest({ clients }, random) {
     },
     { what: "no scope", init: post(good, { grant_type: "client_credentials" }) },
     {
-      what: "a scope of others",
+      what: "another client's scope",
       init: post(good, { ...right, scope: random.pick(["platform-api", "tts", "bio platform-api", "*"]) }),
     },
     {
@@ -254,7 +254,7 @@ function badTokenRequest({ clients }, random) {
     },
     { what: "JSON", init: post(good, JSON.stringify(right), "application/json") },
     {
-      what: "a code that is none",
+      what: "not a code",
       init: post(good, { grant_type: "authorization_code", code: randomUUID(), redirect_uri: "http://127.0.0.1/" }),
     },
     { what: "a wrong verb", init: { method: "PUT", headers: { authorization: good } } },

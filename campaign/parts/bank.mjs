@@ -1,6 +1,6 @@
 /**
- * A service with tokens on a store in memory, in this process: everything in front of the operations is real, the operations are real,
- * the engine hears nothing. Two scopes with clients of their own; the first holds a person, a fraudster and all that belongs to them.
+ * A service with tokens on a store in memory, in this process. Only the engine is a stand-in, which analyzes nothing. There are two scopes, each with
+ * its own clients; the first has a person, a fraudster and everything that belongs to them.
  */
 import { readRecording } from "../../dist/audio/index.js";
 import { VoiceprintsProcessor } from "../../dist/processor/voiceprints-processor.js";
@@ -90,7 +90,7 @@ export const runtimeToken = async (tokens, { id, secret }, scope = "bio") =>
 let made = 0;
 const newId = () => `01900000-0000-7000-8000-${(++made).toString(16).padStart(12, "0")}`;
 
-/** What the first scope holds, by the names of the contract's fields. */
+/** Ids in the first scope, by the names of the contract's fields. */
 async function fill(store) {
   const scopeId = VICTIM;
   const engagement = { id: newId(), scopeId, externalId: "", customData: "", startedAt: 1, stoppedAt: null };

@@ -1,5 +1,5 @@
-// A box in a process of its own, as it is shipped, with tokens. Arguments: its configuration as JSON. Says over IPC where it listens, and
-// what only it knows: its memory and its open descriptors.
+// A box as shipped, with tokens, in a separate process. Argument: its configuration as JSON. Reports over IPC its address, its memory and its
+// open descriptors.
 import { readdirSync, readlinkSync } from "node:fs";
 import { configSchema } from "../../dist/server/config.js";
 import { startBox } from "../../dist/server/start.js";

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 const PROCESS = fileURLToPath(new URL("./box-process.mjs", import.meta.url));
 const CLOCK = new URL("./clock-speed.mjs", import.meta.url).href;
 
-/** Starts a box in a process of its own, its clock `clockSpeed` times as fast. `started` tells where it listens, `ask` reaches it over IPC, `ended` tells how it ended. */
+/** Starts a box in a separate process, with a clock `clockSpeed` times as fast. `started` has its address, `ask` sends it questions over IPC, `ended` has its exit. */
 export function startBoxProcess(config, { env = {}, clockSpeed = 1 } = {}) {
   const clock = clockSpeed === 1 ? [] : ["--import", CLOCK];
   const child = fork(PROCESS, [JSON.stringify(config)], {

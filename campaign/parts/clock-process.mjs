@@ -1,5 +1,5 @@
-// Opens a store and the token service on it, under whatever clock it is started with: who knows the secret gets in, who guesses waits, what
-// was there before can be read, and what is written now stays. Prints what it saw as one line of JSON, and waits to be killed.
+// Opens a store and its token service, with whatever clock it is started with: the right secret is accepted, guesses are delayed, earlier data can be
+// read, and new data is stored. Prints what it saw as one line of JSON, and waits to be killed.
 //   node --import ./clock-shift.mjs clock-process.mjs <folder> <name of this stage> [<client and earlier token, as printed before>]
 import { openEmbeddedStore } from "../../dist/postgres.js";
 import { createTokenService } from "../../dist/token/service.js";

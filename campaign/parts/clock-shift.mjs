@@ -1,4 +1,4 @@
-// node --import clock-shift.mjs …: the clock of the whole process, its workers and its embedded database is set by CLOCK_SHIFT_DAYS.
+// node --import clock-shift.mjs …: the clock of the whole process, its workers and its embedded database is shifted by CLOCK_SHIFT_DAYS.
 const shiftMs = Number(process.env.CLOCK_SHIFT_DAYS) * 86_400_000;
 const RealDate = Date;
 globalThis.Date = class extends RealDate {

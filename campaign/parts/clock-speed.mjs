@@ -1,5 +1,5 @@
-// node --import clock-speed.mjs …: the clock of the whole process, its workers and its embedded database goes CLOCK_SPEED times as fast. Timers of five
-// minutes and more, by which a box does what is due now and then, follow; those that limit a call do not. `globalThis.jumpClock(days)` sets it ahead.
+// node --import clock-speed.mjs …: the clock of the whole process, its workers and its embedded database runs CLOCK_SPEED times as fast. So do timers
+// of five minutes and more, which a box uses for periodic work; timers that limit a call do not. `globalThis.jumpClock(days)` sets the clock forward.
 const speed = Number(process.env.CLOCK_SPEED);
 const LONG_MS = 300_000;
 const RealDate = Date;

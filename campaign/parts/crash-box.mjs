@@ -1,4 +1,4 @@
-/** The whole box, killed: one after the other on the same folder, driven over HTTP. What it answered is listed again after every start. */
+/** Kills whole boxes, one after the other on the same folder, driven over HTTP. What a box has answered must be listed after the next start. */
 import { pcm16Wav } from "../../dist/audio/wav-writer.js";
 import { speak } from "../../dist/demo/voice.js";
 import { startBoxProcess } from "./box.mjs";
@@ -8,7 +8,7 @@ const QUERY = "context.gk_scope_id.value=default";
 const RECORDINGS = [1, 2, 3].map((take) => pcm16Wav(speak({ speaker: 1, seconds: 3, rateHz: 8000, seed: take }), 8000));
 
 export async function boxLane({ location, random, isOver, isTurn, counts, violate }) {
-  /** By name: what is known of the person, and what the operation under way would make of it. `null`: not there. */
+  /** By name: the known state of the person, and the state after the operation in progress. `null`: does not exist. */
   const people = new Map();
   for (let round = 1; !isOver(); round++) {
     while (!isTurn()) await new Promise((wake) => setTimeout(wake, 500));
@@ -36,7 +36,7 @@ export async function boxLane({ location, random, isOver, isTurn, counts, violat
   }
 }
 
-/** Calls a box over HTTP; an answer that says no is an error with that answer. */
+/** Calls a box over HTTP; a refusal is thrown as an error with the answer. */
 export const callerOf =
   ({ url }) =>
   async (method, path, body, type = "application/json") => {
@@ -44,7 +44,7 @@ export const callerOf =
     const response = await fetch(`${url}${path}`, {
       method,
       body: payload,
-      // A connection that stays holds what it last carried.
+      // A connection that stays open keeps its last data in memory.
       headers: { connection: "close", ...(body ? { "content-type": type } : {}) },
     });
     const json = await response.json();
@@ -85,7 +85,7 @@ async function drive(box, { people, round, random, counts, violate, kill }) {
     setTimeout(kill, random.below(3_000));
     for (let number = 1; ; number++) await work(call, `b${round}-${number}`, people, random, counts);
   } catch (error) {
-    // An answer that says no is a fault; none at all is what a killed box gives.
+    // A refusal is a violation; no answer at all is normal for a killed box.
     if (error.answer) violate(`box: ${error.message} ${JSON.stringify(error.answer).slice(0, 200)}`);
   }
 }
@@ -112,11 +112,11 @@ function compare(found, people, counts, violate) {
       violate(`box: ${person} is ${JSON.stringify(now)}, not ${JSON.stringify(is)} nor ${JSON.stringify(pending)}`);
     people.set(person, { is: now });
   }
-  for (const person of found.keys()) if (!people.has(person)) violate(`box: ${person} was never begun`);
+  for (const person of found.keys()) if (!people.has(person)) violate(`box: ${person} was never enrolled`);
 }
 
 async function work(call, person, people, random, counts) {
-  /** Says what it will be before, and that it is so once it was answered. */
+  /** Records the expected state before the request, and that it holds after the answer. */
   const step = async (pending, request) => {
     people.set(person, { is: people.get(person)?.is ?? null, pending });
     const answer = await request();

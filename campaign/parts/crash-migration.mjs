@@ -1,6 +1,6 @@
 /**
- * Kills while an older store is brought up to date: each start finds a copy of a store whose tables are those of the first version, with all names
- * in the clear, or what the last kill left of one. When a start gets through, everybody is there, whole, and the next one begins with a new copy.
+ * Kills a process while it migrates an older store. Each start finds a copy of a store with the tables of the first version and unencrypted
+ * names, or what the last kill left of it. When a start completes, everybody must be there and intact; the next one gets a new copy.
  */
 import { spawn } from "node:child_process";
 import { cpSync, rmSync } from "node:fs";
@@ -15,7 +15,7 @@ import { profileOf, startSession } from "./records.mjs";
 const PROCESS = fileURLToPath(new URL("./crash-process.mjs", import.meta.url));
 const PREFIX = "m";
 const PEOPLE = 60;
-/** More than one recording for every third, and a print for all but every fifth. */
+/** Every third person has two recordings, and all but every fifth have a print. */
 const stateOf = (number) => ({
   segments: number % 3 === 0 ? 2 : 1,
   printVersion: number % 5 === 0 ? 0 : 1,
@@ -63,7 +63,7 @@ async function makeOld(store, database) {
   await old.close();
 }
 
-/** Old stores, as many as are asked for: `location` and `keys` as crash-process.mjs takes them. */
+/** The requested number of old stores: `location` and `keys` as crash-process.mjs takes them. */
 export async function oldFolders(root, withDatabase) {
   const original = await withDatabase(`${root}-original`);
   await makeOld(await openEmbeddedStore(original), () => openEmbeddedDatabase(`${original}/database`));

@@ -1,7 +1,7 @@
 /**
- * Kills of `vivavoce model migrate`, which moves prints to another model: each start finds a copy of a store whose prints are all of the older one, or
- * what the last kill left of it. After every kill each person is verified with a recording that nobody has heard, by whichever model their print is of;
- * some are erased. When a migration gets through, all prints are of the new model, and the next one begins with a new copy.
+ * Kills `vivavoce model migrate`, which moves prints to another model. Each start finds a copy of a store whose prints are all of the older model, or
+ * what the last kill left of it. After every kill each person is verified with a new recording, by the model of their print; some people
+ * are erased. When a migration completes, all prints must be of the new model; the next one gets a new copy.
  */
 import { cpSync, rmSync } from "node:fs";
 import { readRecording } from "../../dist/audio/index.js";
@@ -19,21 +19,21 @@ const MASTER_KEY = "07".repeat(32);
 const KEPT_SECONDS = 86_400;
 const ENROLLED_FROM = 3;
 const MOST_PEOPLE = 12;
-/** Two for every kill: a short run need not enroll as many as a long one. */
+/** Two people for every kill, so that a short run enrolls fewer. */
 export const peopleFor = (kills) =>
   Array.from({ length: Math.min(MOST_PEOPLE, 2 * kills) }, (_, i) => ({ name: `p${i + 1}`, speaker: i + 1 }));
 const recordingOf = (speaker, take) => pcm16Wav(speak({ speaker, seconds: 4, rateHz: 8000, seed: take }), 8000);
-/** Nobody is enrolled from it. */
+/** A recording that nobody is enrolled from. */
 const CALL = 99;
-/** Its checks teach a print nothing: no call has as much speech as an enrollment would need. */
+/** Prints learn nothing from checks with it: no call has as much speech as an enrollment needs. */
 const CHECKS_ONLY = { only: { minNetAudioForEnroll: 60, maxNetAudioForEnroll: 120 } };
-/** After so many kills of one store the migration may finish. */
+/** After this many kills of one store, the migration may finish. */
 const KILLS_PER_STORE = 6;
 
 const openStore = ({ location, keys }) =>
   keys ? openPostgresStore(location, { keys, masterKey: Buffer.from(MASTER_KEY, "hex") }) : openEmbeddedStore(location);
 
-/** `work` on a store with the voices in it; `models` stay open. */
+/** Runs `work` on the voices of a store; `models` stay open. */
 async function withVoices(place, models, configset, work) {
   const store = await openStore(place);
   const processor = new VoiceprintsProcessor({
@@ -52,7 +52,7 @@ async function withVoices(place, models, configset, work) {
   }
 }
 
-/** Everybody, by the older model; returns its revision. */
+/** Enrolls everybody with the older model; returns its revision. */
 async function enrollAll(place, people) {
   const models = await OpenModels.open({ model: OLD, scopeModels: {}, olderModels: [] }, { workers: 1 });
   try {
@@ -69,7 +69,7 @@ async function enrollAll(place, people) {
   }
 }
 
-/** Stores with prints of the older model, as many as are asked for. */
+/** The requested number of stores with prints of the older model. */
 export async function foldersOfOldModel(root, people) {
   const original = `${root}-original`;
   const oldRevision = await enrollAll({ location: original }, people);
@@ -124,7 +124,7 @@ export async function modelsLane({ name, stores, people, random, isOver, counts,
         if (random.chance(0.3)) await erase(place, models, random, { people, erased }, counts);
         continue;
       }
-      // One that finds prints moved already takes less.
+      // A migration that finds some prints moved already takes less time.
       if (kills === 0) wholeMs = tookMs;
       if (ended.code !== 0) violate(`ended by itself (${ended.code}): ${migrated.errors.slice(0, 700)}`);
       else {

@@ -1,4 +1,4 @@
-/** People of the crash campaign: who reads their voices back knows whose they are. */
+/** People of the crash campaign: each voice that is read back shows whose it is. */
 import { mediaOf, processedOf, SCOPE, templateOf } from "./records.mjs";
 
 export const idOf = (person) => `profile-${person}`;

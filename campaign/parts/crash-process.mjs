@@ -1,5 +1,5 @@
-// A process that works on a store until it is killed. Tells on stdout, one JSON value a line, what it finds, what it begins and what is
-// done: nothing is said to be done before it is.
+// A process that works on a store until it is killed. Reports on stdout, one JSON value per line, what it finds, what it begins and what is
+// done; nothing is reported as done before it is.
 //   node crash-process.mjs <folder or postgres url> <keys url or -> <prefix of its people> <first number> <seed>
 import { openEmbeddedStore, openPostgresStore } from "../../dist/postgres.js";
 import { addSegment, idOf, train, voiceOf } from "./crash-people.mjs";
@@ -42,7 +42,7 @@ async function stock() {
     if (page.length < 500) break;
     after = page.at(-1).id;
   }
-  // Recordings that people who are gone were enrolled from must be gone with them.
+  // The recordings of erased people must be gone too.
   const left = {};
   for (const [person, segments] of JSON.parse(process.env.ERASED ?? "[]")) {
     for (let segment = 1; segment <= segments; segment++) {
@@ -102,7 +102,7 @@ async function check() {
 
 const { found, left } = await stock();
 say({ stock: { found, left } });
-/** Of those who stayed before: some are erased now, so that the stock stays small. */
+/** Erases some of the people from before, so that the store stays small. */
 const leaving = Object.keys(found).slice(0, -MOST_PEOPLE);
 for (let number = Number(first); ; number++) {
   try {
@@ -111,7 +111,7 @@ for (let number = Number(first); ; number++) {
     const [oldest] = leaving.splice(0, 1);
     if (oldest) await run("erase", oldest);
   } catch (error) {
-    // The database went away in the middle: what was under way may have been done or not, as after a kill.
+    // The database was lost during an operation, which may have been executed or not, as after a kill.
     say({ failed: String(error.message ?? error).slice(0, 200), code: error.code });
     await new Promise((wake) => setTimeout(wake, 200));
   }

@@ -1,6 +1,6 @@
 /**
- * Frames of a call in every dialect of a telephone system: right ones, and those with one thing wrong or everything.
- * `right(n, random)` makes the frame number n of a call; text or bytes.
+ * Frames of a call in every telephone dialect: valid ones, and ones with one or all things wrong.
+ * `right(n, random)` makes frame number n of a call, as text or bytes.
  */
 
 const json = (value) => JSON.stringify(value);
@@ -97,7 +97,7 @@ export const DIALECT_FRAMES = {
   },
 };
 
-/** One thing wrong with it, or everything. */
+/** Makes one thing, or everything, wrong with it. */
 export function spoiledFrame(frame, random) {
   if (random.chance(0.1)) return typeof frame === "string" ? Uint8Array.from(Buffer.from(frame)) : latin1(frame);
   if (typeof frame === "string") return spoiledText(frame, random);

@@ -1,4 +1,4 @@
-/** What the system may do to a store, each once: it starts, or says in words what a person must do, and nothing is lost by it. */
+/** Faults of the system, each tried once: the store must start, or say what a person must do, and nothing may be lost. */
 import { execFileSync, spawn } from "node:child_process";
 import { chownSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,11 +14,11 @@ const [CLOCK_SHIFT, CLOCK_PROCESS] = ["./clock-shift.mjs", "./clock-process.mjs"
 );
 const PEOPLE = 20;
 const FLIPS = 12;
-/** After so many lines a process has worked enough, and is ended. */
+/** After this many lines a process has done enough work, and is ended. */
 const LINES = 40;
 const PATIENCE_MS = 60_000;
 
-/** Returns how many were tried, one bit flipped at most `flips` times. Full disks and other owners need the system's administrator. */
+/** Returns how many faults were tried; a bit is flipped at most `flips` times. Full disks and other owners need root. */
 export async function tryFaults({ root, withDatabase, flips = FLIPS, isStopped, violate, log }) {
   const made = await withDatabase(join(root, "made"));
   await withStore(made, fill);
@@ -103,7 +103,7 @@ async function fullDisk(folder, violate) {
   }
 }
 
-/** A new store on a disk that is too small: called full, not damaged, and made once there is space. */
+/** A new store on a disk that is too small must be reported as full, not as damaged, and be created once there is space. */
 async function fullDiskAtFirst(folder, violate) {
   const mount = `${folder}-mount`;
   mkdirSync(mount);
@@ -141,7 +141,7 @@ async function anotherOwner(folder, violate) {
   await withStore(folder, (store) => allThere(store, violate));
 }
 
-/** Read back as it was, or refused: never another voice. */
+/** It must be read back unchanged, or refused; never as another voice. */
 async function bitFlips(flips, folder, violate, made) {
   const random = randomOf(5);
   for (let flip = 0; flip < flips; flip++) {
@@ -163,7 +163,7 @@ async function bitFlips(flips, folder, violate, made) {
   }
 }
 
-/** What a process under limits of the shell says until it ends, or has said enough; `wasEnded`: not by itself. */
+/** The output of a process with limits of the shell, until it ends or has printed enough; `wasEnded`: we ended it. */
 async function worked(limits, folder, prefix) {
   const child = spawn("bash", ["-c", `${limits}; exec ${process.execPath} ${PROCESS} ${folder} - ${prefix} 1 1`], {
     stdio: ["ignore", "pipe", "pipe"],
@@ -192,7 +192,7 @@ async function fewDescriptors(folder, violate) {
   await withStore(folder, (store) => allThere(store, violate));
 }
 
-/** From far too little to nearly enough: whatever it may not take, it says so, or ends as if killed; what it acknowledged is there. */
+/** From far too little memory to nearly enough: the process must say so or end as if killed, and keep what it acknowledged. */
 async function littleMemory(folder, violate) {
   const there = new Set();
   for (const [i, megabytes] of [100, 200, 350, 500].entries()) {
@@ -213,7 +213,7 @@ async function littleMemory(folder, violate) {
   });
 }
 
-/** Set forward and back by more than a year, and killed each time. */
+/** Sets the clock forward and back by more than a year, and kills the process each time. */
 async function clocks(folder, violate) {
   const people = [];
   let seen = null;
@@ -230,7 +230,7 @@ async function clocks(folder, violate) {
   await withStore(folder, (store) => allThere(store, violate));
 }
 
-/** What the process said, which is killed then. */
+/** The output of the process, which is then killed. */
 function atDay(days, given) {
   const child = spawn(process.execPath, ["--import", CLOCK_SHIFT, CLOCK_PROCESS, ...given], {
     stdio: ["ignore", "pipe", "pipe"],

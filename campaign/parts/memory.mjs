@@ -1,6 +1,6 @@
 /**
- * The memory of a box, read as a thief with a core file would read it: a person is enrolled, verified and identified, so that the voice lies
- * in caches, galleries and the slots of the workers; then erased, and sought again.
+ * Reads the memory of a box as a thief with a core file would. A person is enrolled, verified and identified, so that the voice is in caches,
+ * galleries and the slots of the workers; then the person is erased, and the voice is searched for again.
  */
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
@@ -15,13 +15,13 @@ const CHUNK_BYTES = 2 ** 22;
 const NAME = "a-name-that-nobody-else-has-4711";
 const OTHER = "somebody-else";
 const SCOPE = "default";
-/** The C library overwrites what is freed (docs/PRIVACY.md): what is found then is held. */
+/** Makes the C library overwrite freed memory (docs/PRIVACY.md), so that only memory in use is found. */
 const OVERWRITE_FREED = { GLIBC_TUNABLES: "glibc.malloc.perturb=85:glibc.malloc.tcache_count=0" };
 
 const recordingsOf = (speaker) =>
   [1, 2, 3].map((take) => pcm16Wav(speak({ speaker, seconds: 3, rateHz: 8000, seed: take }), 8000));
 
-/** How many places held a piece before the erasure and hold one after it. */
+/** In how many places a piece was found before and after the erasure. */
 export async function lookInMemory({ root, violate, log }) {
   const config = {
     port: 0,
@@ -49,13 +49,13 @@ export async function lookInMemory({ root, violate, log }) {
     if (!before.some(([what]) => what === "template"))
       violate("the template was not in memory before: the search finds nothing");
     await again("DELETE", `/v1/voiceprints/${profiles[NAME]}?context.gk_scope_id.value=${SCOPE}`);
-    // Galleries drop a print before their next answer; memory that is free is used again.
+    // Galleries drop a print before their next answer, and freed memory is reused.
     for (let round = 0; round < 3; round++) {
       await check(profiles[OTHER], voices[OTHER]);
       await box.ask("state");
     }
     const after = found(box.process.pid, secrets);
-    // Texts lie in the memory of the language itself, which nobody can overwrite: docs/PRIVACY.md.
+    // Strings are in the memory of the JavaScript engine, which cannot be overwritten (docs/PRIVACY.md).
     for (const [what, places] of after.filter(([what]) => what !== "name"))
       violate(`${what} of an erased person is in the memory of the box, ${places} times`);
     log(`memory: ${JSON.stringify(before)} before, ${JSON.stringify(after)} after`);
@@ -115,7 +115,7 @@ async function checkVoice(call, profileId, group, recording) {
   await call("POST", "/v1/sessions/stop", { context });
 }
 
-/** By what was sought: how often it was found. */
+/** How often each piece was found. */
 function found(pid, secrets) {
   const counts = new Map();
   const memory = openSync(`/proc/${pid}/mem`, "r");
@@ -124,13 +124,13 @@ function found(pid, secrets) {
     const range = /^([0-9a-f]+)-([0-9a-f]+) rw/.exec(line);
     if (!range) continue;
     const [from, to] = [Number.parseInt(range[1], 16), Number.parseInt(range[2], 16)];
-    // Pieces that lie across two chunks are found in the second.
+    // Pieces that span two chunks are found in the second.
     for (let at = from; at < to; at += CHUNK_BYTES - PIECE_BYTES) {
       let length = 0;
       try {
         length = readSync(memory, chunk, 0, Math.min(CHUNK_BYTES, to - at), at);
       } catch {
-        // Not there any more, or the system's own.
+        // No longer mapped, or memory of the system.
         break;
       }
       const bytes = chunk.subarray(0, length);

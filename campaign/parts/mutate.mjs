@@ -1,4 +1,4 @@
-/** Inputs that are nearly right: built from what the format knows, then changed in places. */
+/** Slightly damaged inputs: valid for their format, then changed in places. */
 const INTERESTING = [0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff];
 
 /** Up to a few changes: bits, bytes, known values, pieces removed, doubled, moved. */
@@ -128,7 +128,7 @@ const ODD = [
   "AUDIO_OK",
 ];
 
-/** JSON with values replaced, removed, added, nested. `share` of them: of a large object few, or it is never nearly right. */
+/** JSON with values replaced, removed, added, nested. `share` of the values: of a large object only few, or it would never be nearly valid. */
 export function oddJson(json, random, share = 0.1, depth = 0) {
   if (random.chance(share)) return random.pick(ODD);
   if (typeof json !== "object" || json === null || depth > 6) return json;

@@ -1,4 +1,4 @@
-/** A PostgreSQL of our own, which writes every commit to the disk. */
+/** Our own PostgreSQL, which syncs every commit to disk. */
 import { execFileSync, spawn } from "node:child_process";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 
-/** Needs the programs of PostgreSQL. `settings` as its command line takes them. */
+/** Needs the programs of PostgreSQL. `settings` are those of its command line. */
 export async function startPostgres(settings = []) {
   const versions = "/usr/lib/postgresql";
   const version = existsSync(versions) ? readdirSync(versions).sort((a, b) => b - a)[0] : null;
@@ -63,17 +63,17 @@ export async function startPostgres(settings = []) {
     });
   await start();
   return {
-    /** Everything that it writes lies here. */
+    /** The folder of everything that it writes. */
     folder,
     start,
-    /** As an administrator does: what it holds in memory is written. */
+    /** An orderly shutdown, which writes what is in memory. */
     end: () => kill("SIGINT"),
     async kill() {
       await kill();
-      // Its children see that it is gone, and end; a new one does not start before.
+      // Its children notice that it is gone and end; a new server does not start before.
       await new Promise((wake) => setTimeout(wake, 1_000));
     },
-    /** `template`: a database that it begins as a copy of; nobody may be connected to that. */
+    /** `template`: the database to copy; nobody may be connected to it. */
     async createDatabase(name, template = "template1") {
       const client = new pg.Client({ connectionString: url("postgres") });
       await client.connect();

@@ -1,4 +1,4 @@
-/** Records of a store as the processor writes them; callers say what is theirs. */
+/** Records of a store as the processor writes them; callers add their own values. */
 export const SCOPE = "scope";
 export const REVISION = "5e".repeat(32);
 
@@ -38,7 +38,7 @@ export const mediaOf = (change) => ({
   ...change,
 });
 
-/** Of a person of this name, untrained. */
+/** An untrained profile of a person with this name. */
 export const profileOf = (id, externalId, change = {}) => ({
   id,
   scopeId: SCOPE,
@@ -52,11 +52,11 @@ export const profileOf = (id, externalId, change = {}) => ({
   ...change,
 });
 
-/** Starts a session of that id, in an engagement of its own; one that is there stays. */
+/** Starts a session with this id in its own engagement, unless it exists. */
 export async function startSession(store, id, scopeId = SCOPE) {
   if (await store.sessions.get(scopeId, id)) return id;
   const engagement = { id: `engagement-${id}`, scopeId, externalId: "", customData: "", startedAt: 1, stoppedAt: null };
-  // It may be there, from a process that was killed in between.
+  // It may exist already, from a process that was killed.
   if (!(await store.engagements.get(scopeId, engagement.id))) await store.engagements.create(engagement);
   await store.sessions.create({
     id,

@@ -1,4 +1,4 @@
-/** Requests made from the API's own descriptors: whatever operation is added to the contract is tried as well. */
+/** Requests made from the contract's own descriptors, so that new operations are tested too. */
 
 import { randomUUID } from "node:crypto";
 import { METHODS } from "../../dist/contract/operations.js";
@@ -8,7 +8,7 @@ export const BINDINGS = httpBindings(METHODS);
 
 /**
  * A request of this message as JSON with the contract's field names. `ids` gives an id for a field's name; every choice and every
- * optional field is taken or left by chance.
+ * optional field is set or left out at random.
  */
 export function requestOf(desc, ids, random, depth = 0) {
   const json = {};
@@ -37,7 +37,7 @@ function fieldValue(field, ids, random, depth) {
       return random.chance(0.5);
     case 9:
       if (field.name === "configset_id") return "ivr-text-dependent";
-      // Not an id of anything, but of the form of one: a name in its place is refused, whoever it belongs to.
+      // Has the form of an id, but exists nowhere: a name would be refused in any case.
       return field.name === "page_token" ? randomUUID() : ids(field.name);
     case 12:
       return Buffer.from("RIFF").toString("base64");
@@ -46,7 +46,7 @@ function fieldValue(field, ids, random, depth) {
   }
 }
 
-/** The request as one of its HTTP bindings carries it. */
+/** The request in the form of one of its HTTP bindings. */
 export function httpRequestOf(binding, json) {
   const rest = structuredClone(json);
   const path = binding.segments

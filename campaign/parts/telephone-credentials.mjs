@@ -1,4 +1,4 @@
-/** How each telephone system says who it is. */
+/** How each telephone system authenticates. */
 import { createHmac } from "node:crypto";
 
 export const authToken = "12345678901234567890123456789012";
