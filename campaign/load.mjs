@@ -431,7 +431,7 @@ function send({ agent, url, token, method, path, body, type }) {
   });
 }
 
-/** The number of keys that the box publishes. */
+/** Ids of the keys that the box publishes. */
 async function signingKeys(url) {
   const { jwks_uri } = await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json();
   const { keys } = await (await fetch(jwks_uri)).json();
