@@ -28,8 +28,8 @@ export class AudioError extends Error {
   }
 }
 
-const lowestRateHz = 4_000;
-const highestRateHz = 192_000;
+export const lowestRateHz = 4_000;
+export const highestRateHz = 192_000;
 const mostChannels = 64;
 
 /** The supported sampling rates and channel counts are checked only here. */

@@ -24,7 +24,9 @@ export function peopleCommands(program: Command): void {
           .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
         const cells = rows.map((row) => [row.name, row.tag, words(row.status), row.printVersion]);
         createOutput(options.json ?? false).answer(rows, () =>
-          rows.length === 0 ? `no ${kind} is enrolled in the scope "${options.scope}"` : table(["name", "tag", "status", "print version"], cells),
+          rows.length === 0
+            ? `no ${kind} is enrolled in the scope "${options.scope}"`
+            : table(["name", "tag", "status", "print version"], cells),
         );
       }),
     );

@@ -41,8 +41,7 @@ const reasons: Readonly<Record<AudioValidity, DecisionReason>> = {
 };
 
 /** Why a check of audio with this validity has no decision. */
-const reasonForValidity = (validity: AudioValidity): DecisionReason =>
-  reasons[validity] ?? DecisionReason.UNSPECIFIED;
+const reasonForValidity = (validity: AudioValidity): DecisionReason => reasons[validity] ?? DecisionReason.UNSPECIFIED;
 
 /** The outcome of a check whose audio was unfit: it failed, or it may succeed with better audio. */
 export const outcomeForValidity = (validity: AudioValidity): { decision: Decision; reason: DecisionReason } => ({

@@ -114,7 +114,9 @@ describe("enroll, verify, identify, watchlist against a box", () => {
       err: expect.stringContaining("VIVAVOCE_PASSPHRASE"),
     });
     vi.stubEnv("VIVAVOCE_PASSPHRASE", "open sesame");
-    expect((await run("export", "ada", sealed, ...place)).out).toBe(`ada is exported to ${sealed}, sealed with the passphrase.\n`);
+    expect((await run("export", "ada", sealed, ...place)).out).toBe(
+      `ada is exported to ${sealed}, sealed with the passphrase.\n`,
+    );
     expect((await stat(sealed)).mode & 0o777).toBe(0o600);
     expect((await run("export", "ada", sealed, ...place)).err).toContain("already exists");
     expect(await run("import", sealed, ...place)).toMatchObject({

@@ -15,7 +15,7 @@ it("the log says why a webhook was not delivered", async () => {
   await once(server, "close");
   const webhook = { url: `http://127.0.0.1:${port}/`, secret: "a webhook's secret", attempts: 1, timeoutSeconds: 5 };
   const line = { name: "line", webhook } as Line;
-  const sender = new Webhook(line, { info: note, warn: note, error: note });
+  const sender = new Webhook(line, { info: note, warn: note, error() {} });
   sender.send({ callId: "1" }, { type: "result", party: "caller" });
   await sender.delivered();
   expect(reasons).toEqual(["connection refused"]);

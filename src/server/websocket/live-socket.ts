@@ -21,7 +21,7 @@ import type { OpenSocket } from "./open-socket.js";
 import type { SocketRoute } from "./sockets.js";
 
 export const LIVE_PATH = "/v1/live";
-const LIVE_PROTOCOL = "vivavoce.live.v1";
+export const LIVE_PROTOCOL = "vivavoce.live.v1";
 const BEARER = "bearer.";
 const WAITING_MESSAGES = 64;
 
