@@ -177,7 +177,7 @@ export async function openVoiceprints(options: OpenOptions = {}): Promise<Voicep
   const { engineOptions: ofEngine, scope = "default", configset = defaultConfigurationSetId, ...rest } = options;
   if (typeof scope !== "string" || scope === "")
     throw new ConfigurationError(
-      `scope must be a text that is not empty, got ${scope === "" ? "an empty one" : typeof scope}`,
+      `scope must be a non-empty string, got ${scope === "" ? "an empty one" : typeof scope}`,
     );
   if (ofEngine !== undefined) checkOptions(ofEngine, engineOptions, "engineOptions");
   if (!configurationSets(options.configurationSets).has(configset))

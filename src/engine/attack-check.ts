@@ -114,8 +114,8 @@ export class AttackListening implements AttackStream {
   }
 
   async #advance(samples: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
-    const { length } = samples;
     checkSampleArray(samples);
+    const { length } = samples;
     for (let first = 0; first < length; first += piece) {
       await pause();
       checkSampleArray(samples);

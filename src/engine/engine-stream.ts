@@ -71,7 +71,6 @@ export class EngineStream implements VoiceStream {
 
   push(samples: Float32Array): Promise<number> {
     return this.#turns.next(() => async (signal, pause) => {
-      checkSampleArray(samples);
       await this.advance(samples, signal, pause);
       return this.#netSpeechSeconds;
     });
@@ -99,8 +98,8 @@ export class EngineStream implements VoiceStream {
 
   /** The samples, in a buffer that can be moved to another thread. */
   async advance(samples: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
-    const { length } = samples;
     checkSampleArray(samples);
+    const { length } = samples;
     for (let first = 0; first < length && !this.#ended; first += piece) {
       await pause();
       checkSampleArray(samples);

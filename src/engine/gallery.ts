@@ -36,7 +36,7 @@ export class WasmGallery implements Gallery {
   }
 
   set(id: string, embedding: Float32Array): void {
-    if (typeof id !== "string") throw badArgument(`the id of a voice must be a text, got ${typeof id}`);
+    if (typeof id !== "string") throw badArgument(`the id of a voice must be a string, got ${typeof id}`);
     const { run } = this.#checked(embedding);
     const row = this.#rowOf.get(id) ?? this.#free.pop() ?? this.#ids.length;
     if (row >= run.galleryCapacity()) this.#grow();

@@ -239,9 +239,9 @@ function readVoiceClass(section: ModelSection | undefined): VoiceClassAxis | nul
 function vectorOf(section: ModelSection, name: string): Float32Array {
   const tensor = section.tensors.find((candidate) => candidate.name === name);
   if (tensor?.dtype !== "f32" || tensor.shape.length !== 1) {
-    throw malformed(`section ${section.name} has no tensor ${name} of 1 dimensions in f32`);
+    throw malformed(`section ${section.name} has no vector ${name} of the type f32`);
   }
-  return new Float32Array(tensor.bytes.slice().buffer);
+  return tensorValues(tensor) as Float32Array;
 }
 
 function readJson(bytes: Uint8Array, what: string): Record<string, unknown> {

@@ -38,7 +38,7 @@ export function checkEmbedding(embedding: Float32Array, dimensions: number): voi
 /** The kernels take what is not a number as not measured, and a template would carry it on. */
 function checkMeasures({ netSpeechSeconds, snrDb, bandwidthHz }: Omit<Voice, "embedding">): void {
   if (!(netSpeechSeconds > 0 && Number.isFinite(netSpeechSeconds)))
-    throw badArgument(`netSpeechSeconds of each segment must be above 0, got ${netSpeechSeconds}`);
+    throw badArgument(`netSpeechSeconds must be above 0, got ${netSpeechSeconds}`);
   for (const [name, value] of Object.entries({ snrDb, bandwidthHz }))
     if (value !== null && !Number.isFinite(value))
       throw badArgument(`${name} must be a number, or null if it was not measured, got ${value}`);

@@ -125,7 +125,8 @@ function profileSchema({ dimensions }: ModelInfo) {
     .refine((values) => Math.abs(Math.hypot(...values) - 1) < unitTolerance, "an embedding must have unit length");
   const voice = z.strictObject({
     embedding,
-    netSpeechSeconds: amount,
+    // The engine refuses to score a print without speech, and with it every other print of the same list.
+    netSpeechSeconds: amount.positive(),
     snrDb: decibels,
     bandwidthHz: amount.nullable(),
   });

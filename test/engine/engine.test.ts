@@ -211,7 +211,9 @@ describe("bad input: a named error or a measured verdict", () => {
       await expect(engine.score([template!], { ...voice, ...wrong })).rejects.toThrow(refusal);
       await expect(engine.score([{ ...template!, ...wrong }], voice)).rejects.toThrow(refusal);
     }
-    expect(() => engine.gallery().set(5 as never, embedding!)).toThrow("the id of a voice must be a text, got number");
+    expect(() => engine.gallery().set(5 as never, embedding!)).toThrow(
+      "the id of a voice must be a string, got number",
+    );
   });
 
   test("a stream that failed stays failed: no recording with a gap is analyzed", async () => {
