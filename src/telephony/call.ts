@@ -48,6 +48,7 @@ export interface CallParts {
 const WAITING_MESSAGES = 256;
 /** How long to wait for a peer that closes the connection itself. */
 const PEER_CLOSES_MS = 5000;
+const MOST_TRIES = 10;
 
 type Party = MessageInitShape<typeof ListenPartySchema>;
 type ProfileId = { value: string };
@@ -257,17 +258,17 @@ export class Call {
 
   async #newProfile(context: SessionContext, person: string): Promise<ProfileId> {
     const owner = { case: "personId", value: person } as const;
-    try {
-      const { gkVoiceprintProfileId } = await this.parts.exchange.createVoiceprintProfile({ context, owner });
-      return { value: gkVoiceprintProfileId!.value };
-    } catch (error) {
-      // Another call of the same person was faster.
-      const profile =
-        error instanceof StatusError && error.code === StatusCode.ALREADY_EXISTS
-          ? await this.#profileOf(context, person)
-          : null;
-      if (!profile) throw error;
-      return profile;
+    for (let tries = 1; ; tries++) {
+      try {
+        const { gkVoiceprintProfileId } = await this.parts.exchange.createVoiceprintProfile({ context, owner });
+        return { value: gkVoiceprintProfileId!.value };
+      } catch (error) {
+        // Another call of the same person was faster. Its profile may be erased again when we look.
+        const exists = error instanceof StatusError && error.code === StatusCode.ALREADY_EXISTS;
+        const profile = exists ? await this.#profileOf(context, person) : null;
+        if (profile) return profile;
+        if (!exists || tries === MOST_TRIES) throw error;
+      }
     }
   }
 

@@ -120,6 +120,38 @@ it("audio that comes faster than the box reads it is reported as lost and logged
   ]);
 });
 
+it("a caller whose profile was created by another call and erased at once gets a new one", async () => {
+  const taken = new StatusError({ statusCode: StatusCode.ALREADY_EXISTS, message: "the person has a profile" });
+  const created: unknown[] = [];
+  const enrolled: unknown[] = [];
+  const exchange = {
+    startEngagement: async () => ({ gkEngagementId: { value: "engagement" } }),
+    startSession: async () => ({ gkSessionId: { value: "session" } }),
+    stopEngagement: async () => {},
+    getGkVoiceprintProfileId: async () => ({}),
+    createVoiceprintProfile: async (request: unknown) => {
+      created.push(request);
+      if (created.length === 1) throw taken;
+      return { gkVoiceprintProfileId: { value: "profile" } };
+    },
+    async *listen(requests: AsyncIterable<ListenRequest>) {
+      for await (const { content } of requests)
+        if (content.case === "start") enrolled.push(content.value.parties[0]?.task.value);
+      yield* [];
+    },
+  };
+  const line = { name: "line", scope: "bank", engagement: "", session: "", claimedPerson: "{from}", agent: "" };
+  const parts = { line: { ...line, unknownCaller: "enroll" }, exchange, log: { warn() {} } } as unknown as CallParts;
+  await new Promise<void>((over) => {
+    const session = new AudioForkSession({}, { rate: 8000, channels: 1 });
+    const call = new Call(parts, session, { send() {}, close() {}, flow: null }, over);
+    call.receive(JSON.stringify({ callSid: "1", from: "ada" }));
+    call.hangUp();
+  });
+  expect(created).toHaveLength(2);
+  expect(enrolled).toMatchObject([{ gkVoiceprintProfileId: { value: "profile" } }]);
+});
+
 function rtpPacket(sequence: number): Uint8Array {
   const packet = Buffer.alloc(12 + 160, 0xff);
   packet.writeUInt16BE(0x8000);
