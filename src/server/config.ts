@@ -323,7 +323,16 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined)
     throw new ConfigError(`telephony: two lines are named "${twice}"; give each a different name`);
-  ofSetting("configsets", () => configurationSets(config.configsets as Record<string, ConfigurationOverrides>));
+  const sets = ofSetting("configsets", () =>
+    configurationSets(config.configsets as Record<string, ConfigurationOverrides>),
+  );
+  for (const [i, { configset }] of config.telephony.entries()) {
+    if (sets.has(configset)) continue;
+    const known = [...sets.keys()];
+    throw new ConfigError(
+      `telephony.${i}.configset: there is no configuration set "${configset}"${nearest(configset, known)}`,
+    );
+  }
   if (config.page && !existsSync(config.page)) throw new ConfigError(`page: ${config.page}: no such folder`);
   for (const names of [MASTER_KEY, PREVIOUS_MASTER_KEY]) {
     const given = names.filter((name) => config.seal[name] !== undefined);

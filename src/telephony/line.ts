@@ -10,6 +10,13 @@ const template = z.string().max(256);
 const port = z.number().int().min(0).max(65_535);
 const seconds = z.number().positive().max(86_400);
 
+/** `fetch` refuses such an address, and repeats it in its error. */
+function hasUser(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  return username !== "" || password !== "";
+}
+
 const shared = {
   /** Used in URLs, logs and the operator view. */
   name: z.string().regex(/^[a-z0-9-]{1,32}$/, "must be lower-case letters, digits and hyphens"),
@@ -37,7 +44,12 @@ const shared = {
   onResult: z.enum(["stay", "leave"]).default("stay"),
   webhook: z
     .strictObject({
-      url: z.url({ protocol: /^https?$/ }),
+      url: z
+        .url({ protocol: /^https?$/ })
+        .refine(
+          (text) => !hasUser(text),
+          "must have no user name and password; requests are signed with webhook.secret",
+        ),
       /** Signs every request: HMAC-SHA256 of time and body. */
       secret: z.string().min(16),
       timeoutSeconds: seconds.default(5),

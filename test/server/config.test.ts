@@ -177,6 +177,8 @@ describe("the address of a box", () => {
 });
 
 describe("an invalid setting is refused before anything is opened, with its name and source", () => {
+  const secret = "a secret of the line";
+  const twilioLine = { name: "a", dialect: "twilio", scope: "bank", authToken: secret };
   it.each<readonly [ConfigSources, RegExp]>([
     [{ flags: { port: 70000 } }, /^port \(the command line\): must be at most 65535, got 70000$/],
     [{ flags: { port: "x" } }, /^port \(the command line\): must be a number, true, false or JSON, got "x"$/],
@@ -210,6 +212,14 @@ describe("an invalid setting is refused before anything is opened, with its name
     [
       { flags: { telephony: [{ name: "a", dialect: "fax" }] } },
       /^telephony.0.dialect \(the command line\): must be audiosocket, rtp, .* or audiohook$/,
+    ],
+    [
+      { flags: { telephony: [{ ...twilioLine, configset: "text-indepedent" }] } },
+      /^telephony.0.configset: there is no configuration set "text-indepedent" \(did you mean text-independent\?\)$/,
+    ],
+    [
+      { flags: { telephony: [{ ...twilioLine, webhook: { url: "https://me:password@x.example/", secret } }] } },
+      /^telephony.0.webhook.url \(the command line\): must have no user name and password; .* webhook.secret$/,
     ],
     [{ env: { VIVAVOCE_PORT: "eighty" } }, /VIVAVOCE_PORT.*"eighty"/],
     [{ env: { VIVAVOCE_PROT: "80" } }, /VIVAVOCE_PROT: unknown setting \(did you mean VIVAVOCE_PORT\?\)/],
