@@ -203,6 +203,26 @@ describe("a call", () => {
     expect(last.value).toMatchObject({ lostAudio: { nanos: 100_000_000 } });
   });
 
+  it("reports the time of a key even if one of two parties had its result before", async () => {
+    const other = { name: "agent", channelSelector: { channel: 2 }, ignoreCheckpoints: true };
+    const responses = await listened(
+      {
+        context: await live.openSession(),
+        ...format,
+        channels: 2,
+        parties: [
+          { ...verifyAda(), channelSelector: { channel: 1 } },
+          { ...other, task: verifyAda().task },
+        ],
+      },
+      pcm16([take(100, 8), take(300, 8)]),
+      [{ content: { case: "dtmf", value: "7" } }],
+    );
+    expect(cases(responses).indexOf("result")).toBeLessThan(cases(responses).indexOf("dtmf"));
+    const key = responses.find(({ event }) => event.case === "dtmf")!;
+    expect(key.event.value).toMatchObject({ digit: "7", at: { seconds: 8n, nanos: 0 } });
+  });
+
   it("reports the keys that it hears, with the party and the time", async () => {
     const pressed = Float32Array.from({ length: rateHz / 10 }, (_, i) => {
       const radians = (2 * Math.PI * i) / rateHz;

@@ -173,7 +173,9 @@ class LiveCall {
       case "dtmf": {
         if (!isDtmfDigit(content.value))
           throw invalid("dtmf", "malformed", `dtmf must be one of 0 to 9, *, # and A to D, got "${content.value}"`);
-        const at = duration((this.parties[0]!.analyzedSamples + this.parties[0]!.waitingSamples) / this.rateHz);
+        // A party that has its result hears no more; one that has none has heard all.
+        const { analyzedSamples, waitingSamples } = this.#open()[0]!;
+        const at = duration((analyzedSamples + waitingSamples) / this.rateHz);
         return this.#report("", { case: "dtmf", value: { digit: content.value, at, inBand: false } });
       }
       case "end":
