@@ -220,7 +220,7 @@ describe("authorization code with PKCE", () => {
     const mia = await box.service.users.create({ name: "mia", role: "member", password: PASSWORD });
     const hers = await box.service.credentials.create(mia, { kind: "user", label: "Hers", redirectUris: [REDIRECT] });
     const browser = new Browser(box);
-    const first = await redeem(await allow(browser));
+    const callback = await allow(browser);
     await browser.submit((await browser.go("/sign-in")).text, { name: "mia", password: PASSWORD });
     // The library's page, whose script sends its form, ends the first authorization.
     const ending = await browser.go(authorizeUrl({ client_id: hers.credential.clientId }));
@@ -230,6 +230,7 @@ describe("authorization code with PKCE", () => {
     expect(consent.text).toContain("<h1>Allow access</h1>");
     const { url } = await browser.submit(consent.text, { action: "allow" });
     const second = await redeem(url, verifier, hers.credential.clientId, hers.secret);
+    const first = await redeem(callback);
     expect(await (await me(first.access_token)).json()).toMatchObject({ name: "olga" });
     expect(await (await me(second.access_token)).json()).toMatchObject({ name: "mia" });
   });
@@ -302,6 +303,14 @@ describe("authorization code with PKCE", () => {
     documents.get = get;
     expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     expect(results.find(({ status }) => status === "rejected")).toMatchObject({ reason: { error: "invalid_grant" } });
+  });
+
+  test("a proof of possession (DPoP) is not asked for and not read", async () => {
+    const code = (await allow()).searchParams.get("code")!;
+    const fields = { grant_type: "authorization_code", code, code_verifier: verifier, redirect_uri: REDIRECT };
+    const init = form(basic(clientId, secret), fields);
+    const response = await box.fetch("/oauth2/token", { ...init, headers: { ...init.headers, DPoP: "x" } });
+    expect([response.status, await response.json()]).toMatchObject([200, { token_type: "bearer" }]);
   });
 
   test("a redemption without its code says what is missing", async () => {
@@ -419,6 +428,7 @@ describe("authorization code with PKCE", () => {
     ["another response type", { response_type: "token" }, "unsupported_response_type"],
     ["another scope", { scope: "bio" }, "invalid_scope"],
     ["no page allowed", { prompt: "none" }, "login_required"],
+    ["a pushed request", { request_uri: "urn:ietf:params:oauth:request_uri:x" }, "request_uri_not_supported"],
   ])("%s goes back to the client as an error", async (_, change, error) => {
     const { url } = await new Browser(box).go(authorizeUrl(change));
     expect(url.origin).toBe("https://app.example");

@@ -8,6 +8,7 @@ import { formatClientId, parseClientId } from "../../src/token/client-id.js";
 import { systemRandom } from "../../src/token/clock.js";
 import { errorResponse, OAuthError, type OAuthErrorCode } from "../../src/token/errors.js";
 import { createSecrets } from "../../src/token/secret.js";
+import { generatePassword } from "../../src/token/users.js";
 
 const header = (text: string): string => `Basic ${Buffer.from(text).toString("base64")}`;
 
@@ -153,6 +154,10 @@ describe("secrets", () => {
     const many = Array.from({ length: 100 }, () => secrets.generate());
     expect(new Set(many).size).toBe(100);
     for (const secret of many) expect(secret).toMatch(/^[A-Za-z0-9_-]{43}$/);
+  });
+
+  test("are 144 random bits if they are passwords for people", () => {
+    expect(generatePassword(systemRandom)).toMatch(/^[\w-]{24}$/);
   });
 
   test("that people choose are hashed at OWASP's cost, generated ones at a low cost", async () => {

@@ -171,6 +171,32 @@ test("a client cannot introspect or revoke another client's token; a secret may 
   }
 });
 
+test("clients of one application may introspect and revoke each other's tokens", async () => {
+  const box = createBox();
+  const { application, clientId, secret } = await createRuntimeClient(box);
+  const { id } = await box.service.applications.createClient(application.id, { name: "guard" });
+  const guard = basic(id, await box.service.applications.regenerateSecret(application.id, id));
+  const asked = form(basic(clientId, secret), { grant_type: "client_credentials", scope: "bio" });
+  const { access_token: token } = (await (await box.fetch("/oauth2/token", asked)).json()) as { access_token: string };
+  const introspect = async () => (await box.fetch("/oauth2/introspect", form(guard, { token }))).json();
+  const { jti, iat, exp } = (await box.service.runtime.verify(token)).claims;
+  expect(await introspect()).toEqual({
+    active: true,
+    token_type: "bearer",
+    client_id: clientId,
+    sub: clientId,
+    scope: "bio",
+    gk_scopes: ["scope-1"],
+    aud: "vivavoce:runtime",
+    iss: ISSUER,
+    jti,
+    iat,
+    exp,
+  });
+  expect((await box.fetch("/oauth2/revoke", form(guard, { token }))).status).toBe(200);
+  expect(await introspect()).toEqual({ active: false });
+});
+
 test("a box that cannot read its keys says so, and does not call a token inactive", async () => {
   const box = createBox();
   const { clientId, secret } = await createRuntimeClient(box);

@@ -143,7 +143,6 @@ async function createProvider(service: TokenService, failures: Failures): Promis
       url: (_ctx, interaction) => `/oauth2/interaction/${interaction.uid}`,
     },
     expiresWithSession: () => false,
-    clientBasedCORS: () => false,
     // Consent covers one authorization; earlier consent is not reused.
     loadExistingGrant: async (ctx) => {
       const grantId = ctx.oidc.result?.consent?.grantId;
