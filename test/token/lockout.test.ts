@@ -65,6 +65,16 @@ describe("guessing in a client's name", () => {
     expect(await ask(box, client.clientId, client.secret, "10.9.9.2")).toBe(429);
   });
 
+  it("is not made easier by a secret that the guesser knows", async () => {
+    const box = createBox();
+    const client = await createRuntimeClient(box);
+    for (let i = 0; i < 30; i++) {
+      expect(await ask(box, client.clientId, client.secret, "10.0.0.1")).toBe(200);
+      expect(await ask(box, `victim-${i}`, "wrong", "10.0.0.1")).toBe(401);
+    }
+    expect(await ask(box, "victim", "wrong", "10.0.0.1")).toBe(429);
+  });
+
   it("with names of any length is counted for each, under short keys", async () => {
     const box = createBox();
     const [one, other] = ["1", "2"].map((end) => "n".repeat(20_000) + end) as [string, string];

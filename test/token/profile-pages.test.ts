@@ -206,5 +206,8 @@ describe("the profile", () => {
     const tries = await Promise.all(Array.from({ length: 20 }, (_, n) => browser.go("/profile/password", guess(n))));
     const statuses = tries.map(({ response }) => response.status);
     expect([403, 429].map((status) => statuses.filter((one) => one === status).length)).toEqual([5, 15]);
+    // What was not checked makes nobody wait longer.
+    const waits = tries.flatMap(({ response }) => response.headers.get("Retry-After") ?? []);
+    expect(waits).toEqual(Array(15).fill("1"));
   });
 });

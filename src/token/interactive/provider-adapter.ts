@@ -17,13 +17,14 @@ export function createAdapterFactory(
     return {
       async upsert(id, payload, expiresIn) {
         const expiresAt = expiresIn ? clock.now() + expiresIn * 1000 : null;
-        if (payload.uid && model === "Session") await idByUid.put(payload.uid, id, expiresAt);
+        // Only sessions have one.
+        if (payload.uid) await idByUid.put(payload.uid, id, expiresAt);
         await all.put(id, payload, expiresAt);
       },
       find: async (id) => (await all.get(id)) ?? undefined,
       async findByUid(uid) {
         const id = await idByUid.get(uid);
-        return id === null ? undefined : ((await all.get(id)) ?? undefined);
+        return (id && (await all.get(id))) || undefined;
       },
       findByUserCode: async () => undefined,
       async consume(id) {
