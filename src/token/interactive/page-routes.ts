@@ -217,13 +217,17 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
       isChanged?: boolean;
       trouble?: Trouble;
       status?: number;
+      headers?: Record<string, string>;
     } = {},
   ): Promise<Response> {
-    const { status = 200, ...shown } = extra;
+    const { status = 200, headers = {}, ...shown } = extra;
     const operator = user.role === "owner" ? service.ownPage(OPERATOR_PAGE.clientId) : null;
     const credentials = await service.credentials.ofUser(user);
     const operatorPath = operator ? { operatorPath: operator.path } : {};
-    return show(c, profilePage(wordsOf(c), { user, formToken, credentials, ...operatorPath, ...shown }), { status });
+    return show(c, profilePage(wordsOf(c), { user, formToken, credentials, ...operatorPath, ...shown }), {
+      status,
+      headers,
+    });
   }
 
   app.get("/profile", async (c) => {
@@ -236,9 +240,9 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     try {
       return await work();
     } catch (error) {
-      if (error instanceof OAuthError && error.status < 500)
-        return profile(c, session, { trouble: troubleOf(error), status: error.status });
-      throw error;
+      if (!(error instanceof OAuthError)) throw error;
+      const { status, headers } = error;
+      return profile(c, session, { trouble: troubleOf(error), status, headers: { ...headers } });
     }
   }
 
