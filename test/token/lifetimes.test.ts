@@ -39,6 +39,12 @@ describe("failures of a client from one address", () => {
     expect(await ask()).toBe("granted");
   });
 
+  it("all count that are sent at once", async () => {
+    const { ask } = await opened();
+    expect(await Promise.all(Array.from({ length: 10 }, () => ask("wrong")))).toEqual(Array(10).fill("refused"));
+    expect(await ask()).toBe("wait 32 s");
+  });
+
   it.each([
     [hourMs - 1, "wait 1 s"],
     [hourMs, "granted"],

@@ -35,6 +35,8 @@ describe("signing in", () => {
     const page = await browser.go("/sign-in");
     expect(page.response.status).toBe(200);
     expect(page.text).not.toContain('role="alert"');
+    // It leads to no application, so it names none.
+    expect(page.text).not.toContain("<strong>");
     for (const fields of [{ name: "olga", password: "wrong" }, { password: PASSWORD }] as Record<string, string>[]) {
       const refused = await browser.submit(page.text, fields);
       expect([refused.response.status, refused.url.pathname]).toEqual([401, "/sign-in"]);
