@@ -166,14 +166,16 @@ export async function openJudge(mutants, { steps, also, patienceMs }) {
   return {
     async judge(mutant) {
       const neighbours = byPath.get(mutant.path);
+      const direct = new Set(graph.nearestTests(mutant.path, 1));
       const comingBy = [];
       for (const test of testsOf(mutant.path).filter(isUsed)) {
         const file = await unbroken(test);
         if (!comesBy(file, mutant)) continue;
-        // A constant is reached wherever its file is loaded: tests that run other code of that file are likelier to notice.
+        // A constant is reached wherever its file is loaded: tests that import it, or run other code of that file, are likelier to notice.
         const isUser = file.tests.some(({ mutants }) => neighbours.some(({ id }) => mutants.has(id)));
         const costMs = costOf(file, mutant);
-        comingBy.push({ test, costMs, rank: costMs * (isNear(test, mutant.path) ? 1 : 3) * (isUser ? 1 : 10) });
+        const distance = (isNear(test, mutant.path) ? 1 : 3) * (direct.has(test) ? 1 : 3) * (isUser ? 1 : 10);
+        comingBy.push({ test, costMs, rank: costMs * distance });
       }
       comingBy.sort((one, other) => one.rank - other.rank);
       let passed = 0;
