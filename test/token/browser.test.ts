@@ -73,14 +73,18 @@ const shows = (page: Page, heading: string) =>
   page.getByRole("heading", { level: 1, name: heading, exact: true }).waitFor();
 
 describe("in a real browser", () => {
-  test("profile: sign in, create and delete credentials, sign out", async () => {
+  test("profile: sign in, create and delete credentials, sign out", { timeout: 180_000 }, async () => {
     const { page, complaints } = await newPage();
     await page.goto(`${issuer}/profile`);
     expect(new URL(page.url()).pathname).toBe("/sign-in");
     expect(await barriersEverywhere(page)).toEqual([]);
     await signIn(page, "wrong password");
     expect(await page.getByRole("alert").textContent()).toContain("wrong");
-    await signIn(page);
+    // Only the password has to be typed again.
+    expect(await page.getByLabel("User name").inputValue()).toBe("olga");
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe("password");
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.keyboard.press("Enter");
     await shows(page, "Profile");
 
     // A service account: its secret is shown once and works.
@@ -101,7 +105,11 @@ describe("in a real browser", () => {
     await page.goto(`${issuer}/profile`);
     expect(await page.content()).not.toContain(secret);
     expect(await page.getByText("Nightly <job>", { exact: true }).count()).toBe(1);
-    await page.getByRole("button", { name: "Delete Nightly <job>" }).click();
+    // Deleting asks first.
+    await page.getByText("Delete", { exact: true }).focus();
+    await page.keyboard.press("Enter");
+    expect(await barriersEverywhere(page)).toEqual([]);
+    await page.getByRole("button", { name: "Delete for good" }).press("Enter");
     await page.getByText("Nightly <job>", { exact: true }).waitFor({ state: "detached" });
     const gone = await run("curl", [
       "-sS",
@@ -118,8 +126,9 @@ describe("in a real browser", () => {
     await page.getByRole("radio", { name: /User account/ }).check();
     await page.getByRole("button", { name: "Create" }).click();
     expect(await page.getByRole("alert").textContent()).toContain("redirect");
-    await page.getByLabel("Label", { exact: true }).fill("Console");
-    await page.getByRole("radio", { name: /User account/ }).check();
+    // What was entered stays.
+    expect(await page.getByLabel("Label", { exact: true }).inputValue()).toBe("Console");
+    expect(await page.getByRole("radio", { name: /User account/ }).isChecked()).toBe(true);
     await page.getByLabel(/Redirect addresses/).fill(callback);
     await page.getByRole("button", { name: "Create" }).click();
     await page.locator("#client-secret").waitFor();
@@ -145,6 +154,39 @@ describe("in a real browser", () => {
     await page.goto(`${issuer}/profile`);
     expect(new URL(page.url()).pathname).toBe("/sign-in");
     expect(complaints).toEqual([]);
+  });
+
+  test("a form that has expired leads to one that works", async () => {
+    const { page } = await newPage();
+    await page.goto(`${issuer}/sign-in`);
+    // As after a restart of the browser.
+    await page.context().clearCookies();
+    await signIn(page);
+    await page.getByRole("alert").getByText(languages.en.refusals.formExpired).waitFor();
+    expect(await barriersEverywhere(page)).toEqual([]);
+    await page.getByRole("link", { name: languages.en.error.again }).press("Enter");
+    await signIn(page);
+    await shows(page, "Profile");
+    // The session ended in another tab.
+    await page.context().clearCookies();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("alert").getByText(languages.en.refusals.sessionEnded).waitFor();
+    await page.getByRole("link", { name: languages.en.error.again }).click();
+    await shows(page, "Sign in");
+  });
+
+  test("long names fit a phone", async () => {
+    const { page } = await newPage();
+    await service.users.create({ name: "w".repeat(128), role: "member", password: PASSWORD });
+    await page.goto(`${issuer}/sign-in`);
+    await page.getByLabel("User name").fill("w".repeat(128));
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.keyboard.press("Enter");
+    await shows(page, "Profile");
+    await page.getByLabel("Label", { exact: true }).fill("W".repeat(128));
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.locator("#client-secret").waitFor();
+    expect(await barriersEverywhere(page)).toEqual([]);
   });
 
   test("an application: sign in and consent, then deny", async () => {

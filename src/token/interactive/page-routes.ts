@@ -14,7 +14,15 @@ import { type BrowserSession, sameText } from "../sessions.js";
 import { networkOf } from "../throttle.js";
 import { addressOf, type Env, serverFailed } from "../transport.js";
 import { normalName, type User } from "../users.js";
-import { consentPage, errorPage, htmlHeaders, profilePage, signInPage, type Trouble } from "./pages.js";
+import {
+  consentPage,
+  type EnteredCredential,
+  errorPage,
+  htmlHeaders,
+  profilePage,
+  signInPage,
+  type Trouble,
+} from "./pages.js";
 import type { AuthorizationFlow, Interaction } from "./provider.js";
 import { cookieOptions, endSession, sessionOf, startSession } from "./session-cookie.js";
 import { type Words, wordsFor } from "./strings.js";
@@ -30,6 +38,10 @@ const FORM_COOKIE = "vivavoce_form";
 const wordsOf = (c: Context): Words => wordsFor(c.req.header("Accept-Language"));
 const troubleOf = ({ refusal, message: detail }: OAuthError): Trouble => (refusal ? { refusal } : { detail });
 
+/** The page of the form that was sent, if one was. */
+const formOf = ({ req: { method, path } }: Context): string | undefined =>
+  method !== "POST" ? undefined : /^\/(sign-in|oauth2\/interaction\/)/.test(path) ? path : "/profile";
+
 /** Sign-in, consent and profile: plain forms, no script. */
 export function pageRoutes(service: TokenService, flow: AuthorizationFlow, options: TransportOptions): Hono<Env> {
   const app = new Hono<Env>();
@@ -37,12 +49,14 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
 
   app.onError((error, c) => {
     if (error instanceof OAuthError) {
-      const { status, headers } = error;
-      return show(c, errorPage(wordsOf(c), troubleOf(error)), { status, headers: { ...headers } });
+      const { status, headers, refusal } = error;
+      // A sign-in that has ended has no form any more.
+      const form = refusal === "signInExpired" ? undefined : formOf(c);
+      return show(c, errorPage(wordsOf(c), troubleOf(error), form), { status, headers: { ...headers } });
     }
     service.audit({ event: "failure", stack: error.stack ?? error.name });
     const { status, headers } = serverFailed(error);
-    return show(c, errorPage(wordsOf(c), "failed"), { status, headers: { ...headers } });
+    return show(c, errorPage(wordsOf(c), "failed", formOf(c)), { status, headers: { ...headers } });
   });
 
   const show = (
@@ -71,11 +85,12 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     }
   }
 
-  /** Returns `null` if the name or the password is wrong. */
-  async function signIn(c: Context<Env>): Promise<User | null> {
+  /** Returns the name as it was entered if it or the password is wrong. */
+  async function signIn(c: Context<Env>): Promise<{ user: User } | { refusedName: string }> {
     const form = await readForm(c.req.raw);
     checkForm(c, form, signInToken(c));
-    const name = normalName(form.get("name") ?? "");
+    const refusedName = form.get("name") ?? "";
+    const name = normalName(refusedName);
     const address = addressOf(c, options);
     const user = await throttled(
       service.throttle,
@@ -86,11 +101,11 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     );
     if (!user) {
       service.audit({ event: "sign-in-refused", user: (await service.users.find(name))?.name ?? null, address });
-      return null;
+      return { refusedName };
     }
     await startSession(c, service, user);
     service.audit({ event: "sign-in", user: user.name, address });
-    return user;
+    return { user };
   }
 
   async function signedInForm(c: Context): Promise<{ session: BrowserSession; form: Form }> {
@@ -150,11 +165,15 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
   const formTargets = ({ redirectUri }: Interaction): string[] => [new URL(redirectUri).origin];
   const actionOf = ({ uid }: Interaction): string => `/oauth2/interaction/${uid}`;
 
-  const signInTo = (c: Context, interaction: Interaction & { clientName: string }, isWrong: boolean): Response => {
+  const signInTo = (
+    c: Context,
+    interaction: Interaction & { clientName: string },
+    refused: { refusedName?: string } = {},
+  ): Response => {
     const { clientName } = interaction;
-    const page = { action: actionOf(interaction), formToken: signInToken(c), clientName, isWrong };
+    const page = { action: actionOf(interaction), formToken: signInToken(c), clientName, ...refused };
     return show(c, signInPage(wordsOf(c), page), {
-      status: isWrong ? 401 : 200,
+      status: refused.refusedName === undefined ? 200 : 401,
       formTargets: formTargets(interaction),
     });
   };
@@ -164,7 +183,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     const session = await sessionOf(c, service);
     if (interaction.prompt === "login") {
       if (session && !interaction.signInAgain) return c.redirect(await afterSignIn(c, interaction, session.user), 303);
-      return signInTo(c, interaction, false);
+      return signInTo(c, interaction);
     }
     if (!session || session.user.id !== interaction.accountId)
       return c.redirect(await flow.denied(c.req.raw, "the user signed out"), 303);
@@ -177,9 +196,9 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
   app.post("/oauth2/interaction/:uid", async (c) => {
     const interaction = await interactionOf(c);
     if (interaction.prompt === "login") {
-      const user = await signIn(c);
-      if (user) return c.redirect(await afterSignIn(c, interaction, user), 303);
-      return signInTo(c, interaction, true);
+      const entered = await signIn(c);
+      if ("user" in entered) return c.redirect(await afterSignIn(c, interaction, entered.user), 303);
+      return signInTo(c, interaction, entered);
     }
     const { session, form } = await signedInForm(c);
     const allowed =
@@ -197,9 +216,9 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
   app.get("/sign-in", (c) => show(c, signInPage(wordsOf(c), { action: "/sign-in", formToken: signInToken(c) })));
 
   app.post("/sign-in", async (c) => {
-    const user = await signIn(c);
-    if (user) return c.redirect("/profile", 303);
-    const form = { action: "/sign-in", formToken: signInToken(c), isWrong: true };
+    const entered = await signIn(c);
+    if ("user" in entered) return c.redirect("/profile", 303);
+    const form = { action: "/sign-in", formToken: signInToken(c), ...entered };
     return show(c, signInPage(wordsOf(c), form), { status: 401 });
   });
 
@@ -216,6 +235,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
       created?: { clientId: string; secret: string };
       isChanged?: boolean;
       trouble?: Trouble;
+      entered?: EnteredCredential;
       status?: number;
       headers?: Record<string, string>;
     } = {},
@@ -236,27 +256,37 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
   });
 
   /** Shows a refusal on the page that contains the form. */
-  async function orTrouble(c: Context, session: BrowserSession, work: () => Promise<Response>): Promise<Response> {
+  async function orTrouble(
+    c: Context,
+    session: BrowserSession,
+    work: () => Promise<Response>,
+    kept: { entered?: EnteredCredential } = {},
+  ): Promise<Response> {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof OAuthError)) throw error;
+      if (!(error instanceof OAuthError) || error.status >= 500) throw error;
       const { status, headers } = error;
-      return profile(c, session, { trouble: troubleOf(error), status, headers: { ...headers } });
+      return profile(c, session, { trouble: troubleOf(error), status, headers: { ...headers }, ...kept });
     }
   }
 
   app.post("/profile/credentials", async (c) => {
     const { session, form } = await signedInForm(c);
-    const redirectUris = (form.get("redirect_uris") ?? "").split(/\s+/).filter((uri) => uri !== "");
-    return orTrouble(c, session, async () => {
+    const entered: EnteredCredential = {
+      label: form.get("label") ?? "",
+      kind: form.get("kind") ?? "",
+      redirectUris: form.get("redirect_uris") ?? "",
+    };
+    const create = async () => {
       const { credential, secret } = await service.credentials.create(session.user, {
-        kind: form.get("kind") as CredentialKind,
-        label: form.get("label") ?? "",
-        redirectUris,
+        kind: entered.kind as CredentialKind,
+        label: entered.label,
+        redirectUris: entered.redirectUris.split(/\s+/).filter((uri) => uri !== ""),
       });
       return profile(c, session, { created: { clientId: credential.clientId, secret }, status: 201 });
-    });
+    };
+    return orTrouble(c, session, create, { entered });
   });
 
   app.post("/profile/password", async (c) => {

@@ -16,7 +16,7 @@ const STYLE = `
   --accent: #5fd0c5; --on-accent: #06211f; --tint: #16302d; --warn: #fdba74; } }
 [hidden] { display: none !important; }
 *, ::before, ::after { box-sizing: border-box; }
-body { max-width: 42rem; margin: 0 auto; padding: 2.5rem 1.25rem 3rem; }
+body { overflow-wrap: anywhere; max-width: 42rem; margin: 0 auto; padding: 2.5rem 1.25rem 3rem; }
 body.small { max-width: 27rem; }
 header { display: flex; align-items: center; gap: 0.6rem; margin-bottom: 1.5rem; color: var(--ink); font-size: 1.5rem; font-weight: 680; letter-spacing: -0.025em; }
 header svg { width: 1.9rem; color: var(--accent); }
@@ -38,7 +38,10 @@ button { min-height: 2.75rem; padding: 0.3rem 1.15rem; border: 1px solid color-m
   color: inherit; font: inherit; font-size: 0.9375rem; font-weight: 600; cursor: pointer; }
 form > button { margin-top: 1.25rem; margin-right: 0.5rem; }
 button.main { border-color: transparent; background: var(--accent); color: var(--on-accent); }
-.row form > button, td button { margin: 0; }
+.row form > button { margin: 0; }
+summary { cursor: pointer; font-size: 0.9375rem; font-weight: 600; }
+details[open] > summary { margin-bottom: 0.5rem; }
+button.danger { border-color: var(--warn); color: var(--warn); }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; border-radius: 6px; }
 a { color: var(--accent); font-weight: 600; }
 code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.875rem; overflow-wrap: anywhere; }
@@ -92,22 +95,35 @@ const troubled = (words: Words, trouble: Trouble): Html =>
     ? alert(words.refusals[trouble.refusal])
     : html`${alert(words.error.refused)}<p class="soft" lang="en">${trouble.detail}</p>`;
 
-export const errorPage = (words: Words, trouble: Trouble | "failed"): string =>
-  page(words, words.error.title, trouble === "failed" ? alert(words.error.failed) : troubled(words, trouble));
+/** `form`: the address of the form that was sent, to open it again. A reload would only send it again. */
+export const errorPage = (words: Words, trouble: Trouble | "failed", form?: string): string =>
+  page(
+    words,
+    words.error.title,
+    html`${trouble === "failed" ? alert(words.error.failed) : troubled(words, trouble)}${form ? html`<p><a href="${form}">${words.error.again}</a></p>` : ""}`,
+  );
 
 export const signInPage = (
   words: Words,
-  options: { action: string; formToken: string; isWrong?: boolean; clientName?: string },
+  options: {
+    action: string;
+    formToken: string;
+    /** The user name that was entered with a wrong password. */
+    refusedName?: string;
+    clientName?: string;
+  },
 ): string => {
   const { title, goingOnTo, name, password, action, wrong } = words.signIn;
+  const { refusedName } = options;
+  const [nameFocus, passwordFocus] = refusedName ? ["", raw("autofocus")] : [raw("autofocus"), ""];
   return page(
     words,
     title,
-    html`${options.clientName ? html`<p>${goingOnTo} <strong>${options.clientName}</strong></p>` : ""}${options.isWrong ? alert(wrong) : ""}
+    html`${options.clientName ? html`<p>${goingOnTo} <strong>${options.clientName}</strong></p>` : ""}${refusedName === undefined ? "" : alert(wrong)}
 <section><form method="post" action="${options.action}">
 <input type="hidden" name="form_token" value="${options.formToken}">
-<label for="name">${name}</label><input id="name" name="name" type="text" autocomplete="username" autocapitalize="none" required autofocus>
-<label for="password">${password}</label><input id="password" name="password" type="password" autocomplete="current-password" required>
+<label for="name">${name}</label><input id="name" name="name" type="text" autocomplete="username" autocapitalize="none" value="${refusedName ?? ""}" required ${nameFocus}>
+<label for="password">${password}</label><input id="password" name="password" type="password" autocomplete="current-password" required ${passwordFocus}>
 <button class="main" type="submit" name="action" value="sign-in">${action}</button>
 </form></section>`,
   );
@@ -136,8 +152,16 @@ export const consentPage = (
 const credentialRow = ({ profile }: Words, credential: ProfileCredential, formToken: string): Html =>
   html`<li class="row">
 <div><strong>${credential.label}</strong>, <span class="soft">${profile.kinds[credential.kind]}</span><br><code>${credential.clientId}</code>${credential.redirectUris.map((uri) => html`<br><code>${uri}</code>`)}</div>
-<form method="post" action="/profile/credentials/delete"><input type="hidden" name="form_token" value="${formToken}"><input type="hidden" name="client_id" value="${credential.clientId}"><button type="submit" aria-label="${profile.deleteOf(credential.label)}">${profile.delete}</button></form>
+<details><summary aria-label="${profile.deleteOf(credential.label)}">${profile.delete}</summary>
+<form method="post" action="/profile/credentials/delete"><input type="hidden" name="form_token" value="${formToken}"><input type="hidden" name="client_id" value="${credential.clientId}"><p class="soft">${profile.deleteNote}</p><button class="danger" type="submit">${profile.deleteYes}</button></form></details>
 </li>`;
+
+/** As it was entered. */
+export interface EnteredCredential {
+  readonly label: string;
+  readonly kind: string;
+  readonly redirectUris: string;
+}
 
 export const profilePage = (
   words: Words,
@@ -151,10 +175,13 @@ export const profilePage = (
     /** The password was changed just now. */
     isChanged?: boolean;
     trouble?: Trouble;
+    /** The new credential that was refused, to be corrected. */
+    entered?: EnteredCredential;
   },
 ): string => {
   const { profile, password } = words;
-  const { user, formToken, credentials, operatorPath, created } = options;
+  const { user, formToken, credentials, operatorPath, created, entered } = options;
+  const [forService, forUser] = entered?.kind === "user" ? ["", raw("checked")] : [raw("checked"), ""];
   return page(
     words,
     profile.title,
@@ -177,12 +204,12 @@ ${
 <section><h2>${profile.newCredential}</h2>
 <form method="post" action="/profile/credentials">
 <input type="hidden" name="form_token" value="${formToken}">
-<label for="label">${profile.label}</label><input id="label" name="label" type="text" maxlength="128" required>
+<label for="label">${profile.label}</label><input id="label" name="label" type="text" maxlength="128" value="${entered?.label ?? ""}" required>
 <fieldset><legend>${profile.use}</legend>
-<label><input type="radio" name="kind" value="service" checked> ${profile.service}</label>
-<label><input type="radio" name="kind" value="user"> ${profile.user}</label>
+<label><input type="radio" name="kind" value="service" ${forService}> ${profile.service}</label>
+<label><input type="radio" name="kind" value="user" ${forUser}> ${profile.user}</label>
 </fieldset>
-<label for="redirect-uris">${profile.redirectUris}</label><textarea id="redirect-uris" name="redirect_uris" rows="3"></textarea>
+<label for="redirect-uris">${profile.redirectUris}</label><textarea id="redirect-uris" name="redirect_uris" rows="3">${entered?.redirectUris ?? ""}</textarea>
 <button class="main" type="submit">${profile.create}</button>
 </form></section>
 <section><h2>${password.heading}</h2>

@@ -1,7 +1,7 @@
 import type { Refusals } from "./en.js";
 
 export const de: Refusals = {
-  formExpired: "Dieses Formular ist abgelaufen. Laden Sie die Seite neu und versuchen Sie es noch einmal.",
+  formExpired: "Dieses Formular ist abgelaufen. Öffnen Sie es neu und versuchen Sie es noch einmal.",
   sessionEnded: "Ihre Sitzung ist beendet. Melden Sie sich noch einmal an.",
   signInExpired:
     "Diese Anmeldung ist abgelaufen oder begann in einem anderen Browser. Beginnen Sie noch einmal bei der Anwendung.",

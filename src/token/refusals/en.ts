@@ -3,7 +3,7 @@
  * reader's language. Every other language has the same keys.
  */
 export const en = {
-  formExpired: "This form has expired. Reload the page and try again.",
+  formExpired: "This form has expired. Open it again and try once more.",
   sessionEnded: "Your session has ended. Sign in again.",
   signInExpired: "This sign-in has expired or was started in another browser. Start again from the application.",
   tooManyAttempts: "Too many failed attempts. Try again later.",

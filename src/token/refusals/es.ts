@@ -1,7 +1,7 @@
 import type { Refusals } from "./en.js";
 
 export const es: Refusals = {
-  formExpired: "Este formulario ha caducado. Recargue la página e inténtelo de nuevo.",
+  formExpired: "Este formulario ha caducado. Ábralo de nuevo e inténtelo otra vez.",
   sessionEnded: "Su sesión ha terminado. Inicie sesión de nuevo.",
   signInExpired: "Este inicio de sesión ha caducado o empezó en otro navegador. Empiece de nuevo desde la aplicación.",
   tooManyAttempts: "Demasiados intentos fallidos. Inténtelo más tarde.",

@@ -1,7 +1,7 @@
 import type { Refusals } from "./en.js";
 
 export const fr: Refusals = {
-  formExpired: "Ce formulaire a expiré. Rechargez la page et réessayez.",
+  formExpired: "Ce formulaire a expiré. Rouvrez-le et réessayez.",
   sessionEnded: "Votre session est terminée. Reconnectez-vous.",
   signInExpired: "Cette connexion a expiré ou a commencé dans un autre navigateur. Recommencez depuis l’application.",
   tooManyAttempts: "Trop d’essais manqués. Réessayez plus tard.",

@@ -1,7 +1,7 @@
 import type { Refusals } from "./en.js";
 
 export const pt: Refusals = {
-  formExpired: "Este formulário expirou. Recarregue a página e tente de novo.",
+  formExpired: "Este formulário expirou. Abra-o de novo e tente outra vez.",
   sessionEnded: "A sua sessão terminou. Entre de novo.",
   signInExpired: "Esta entrada expirou ou começou em outro navegador. Comece de novo pela aplicação.",
   tooManyAttempts: "Tentativas falhadas demais. Tente mais tarde.",

@@ -1,7 +1,7 @@
 import type { Refusals } from "./en.js";
 
 export const zh: Refusals = {
-  formExpired: "此表单已过期。请重新加载页面后再试。",
+  formExpired: "此表单已过期。请重新打开后再试。",
   sessionEnded: "您的会话已结束。请重新登录。",
   signInExpired: "此次登录已过期，或是在另一个浏览器中开始的。请从应用重新开始。",
   tooManyAttempts: "失败次数过多。请稍后再试。",

@@ -37,6 +37,8 @@ export const de: Words = {
     kinds: { service: "Dienstkonto", user: "Benutzerkonto" },
     delete: "Löschen",
     deleteOf: (label) => `${label} löschen`,
+    deleteNote: "Programme, die sie verwenden, erhalten keine Tokens mehr. Das lässt sich nicht rückgängig machen.",
+    deleteYes: "Endgültig löschen",
     newCredential: "Neue Zugangsdaten",
     label: "Bezeichnung",
     use: "Verwendung",
@@ -61,6 +63,7 @@ export const de: Words = {
 
   error: {
     title: "Das ging nicht",
+    again: "Das Formular neu öffnen",
     failed: "Der Server hat versagt.",
     refused:
       "Diese Anfrage kann nicht beantwortet werden. Sagen Sie es denen, die die Anwendung betreiben, von der Sie kommen:",

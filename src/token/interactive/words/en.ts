@@ -38,6 +38,8 @@ export const en = {
     kinds: { service: "service account", user: "user account" },
     delete: "Delete",
     deleteOf: (label: string) => `Delete ${label}`,
+    deleteNote: "Programs that use it can no longer get tokens. This cannot be undone.",
+    deleteYes: "Delete for good",
     newCredential: "New credential",
     label: "Label",
     use: "Use",
@@ -62,6 +64,7 @@ export const en = {
 
   error: {
     title: "Something went wrong",
+    again: "Open the form again",
     failed: "The server had an error.",
     refused: "This request cannot be answered. Tell the operator of the application that sent you here:",
   },

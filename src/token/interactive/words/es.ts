@@ -37,6 +37,8 @@ export const es: Words = {
     kinds: { service: "cuenta de servicio", user: "cuenta de usuario" },
     delete: "Eliminar",
     deleteOf: (label) => `Eliminar ${label}`,
+    deleteNote: "Los programas que la usan ya no podrán obtener tokens. No se puede deshacer.",
+    deleteYes: "Eliminar para siempre",
     newCredential: "Nueva credencial",
     label: "Etiqueta",
     use: "Uso",
@@ -62,6 +64,7 @@ export const es: Words = {
 
   error: {
     title: "Algo ha fallado",
+    again: "Abrir de nuevo el formulario",
     failed: "El servidor ha fallado.",
     refused: "No se puede responder a esta petición. Dígaselo a quienes llevan la aplicación desde la que ha venido:",
   },

@@ -37,6 +37,8 @@ export const fr: Words = {
     kinds: { service: "compte de service", user: "compte d’utilisateur" },
     delete: "Supprimer",
     deleteOf: (label) => `Supprimer ${label}`,
+    deleteNote: "Les programmes qui l’utilisent ne pourront plus obtenir de jetons. C’est irréversible.",
+    deleteYes: "Supprimer pour de bon",
     newCredential: "Nouvel identifiant",
     label: "Libellé",
     use: "Usage",
@@ -62,6 +64,7 @@ export const fr: Words = {
 
   error: {
     title: "Cela n’a pas marché",
+    again: "Rouvrir le formulaire",
     failed: "Le serveur a échoué.",
     refused:
       "Cette requête ne peut pas recevoir de réponse. Dites-le à ceux qui exploitent l’application d’où vous venez :",

@@ -37,6 +37,8 @@ export const pt: Words = {
     kinds: { service: "conta de serviço", user: "conta de usuário" },
     delete: "Apagar",
     deleteOf: (label) => `Apagar ${label}`,
+    deleteNote: "Os programas que a usam deixam de poder obter tokens. Não pode ser anulado.",
+    deleteYes: "Apagar para sempre",
     newCredential: "Nova credencial",
     label: "Rótulo",
     use: "Uso",
@@ -61,6 +63,7 @@ export const pt: Words = {
 
   error: {
     title: "Algo deu errado",
+    again: "Abrir o formulário de novo",
     failed: "O servidor falhou.",
     refused: "Este pedido não pode ser respondido. Diga a quem opera a aplicação de onde você veio:",
   },

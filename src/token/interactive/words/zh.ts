@@ -36,6 +36,8 @@ export const zh: Words = {
     kinds: { service: "服务账户", user: "用户账户" },
     delete: "删除",
     deleteOf: (label) => `删除 ${label}`,
+    deleteNote: "使用它的程序将无法再获取令牌。此操作无法撤销。",
+    deleteYes: "永久删除",
     newCredential: "新建凭据",
     label: "标签",
     use: "用途",
@@ -60,6 +62,7 @@ export const zh: Words = {
 
   error: {
     title: "未能完成",
+    again: "重新打开表单",
     failed: "服务器发生故障。",
     refused: "无法答复此请求。请告知您所来自的应用的运营者：",
   },
