@@ -155,6 +155,26 @@ test("another scope never shows the rows of the one before, also if the box does
   await linkOf("ada").waitFor(soon);
 });
 
+test("a long id fits a phone, also in the question whether to erase it", { timeout: 120_000 }, async () => {
+  const wide = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  for (const width of [320, 390, 1280]) {
+    await page.setViewportSize({ width, height: 1000 });
+    for (const name of ["overview", "sessions", "applications", "profiles"] as const) {
+      await tab(name).click();
+      if (name === "profiles") await linkOf(longId).waitFor(soon);
+      expect(await wide(), `${name} at ${width} px`).toBe(0);
+    }
+    await linkOf(longId).click();
+    await inDialog(strings.profile.erase).click();
+    const { x, width: size } = (await inDialog(strings.close).boundingBox())!;
+    expect(x + size, `the dialog at ${width} px`).toBeLessThan(width);
+    await page.keyboard.press("Escape");
+    await dialogs(1);
+    await page.keyboard.press("Escape");
+    await dialogs(0);
+  }
+});
+
 test("filters are kept by a reload, and forgotten by signing out", { timeout: 120_000 }, async () => {
   await page.getByLabel(strings.idOrPerson).fill("ad");
   await page.getByLabel(strings.profiles.state).selectOption("OBSOLETE");

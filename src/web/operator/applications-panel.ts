@@ -7,7 +7,7 @@ import { ask, openDialog, type Question } from "./dialog.js";
 import { facts } from "./facts.js";
 import { keepingFocus } from "./focus.js";
 import { strings } from "./strings.js";
-import { type Cell, day, id, Table, time } from "./table.js";
+import { type Cell, day, id, nameCell, Table, time } from "./table.js";
 import { card } from "./table-panel.js";
 
 const words = strings.applications;
@@ -99,9 +99,9 @@ export class ApplicationsPanel {
   #clientCells(application: Application, client: Client): readonly Cell[] {
     const isLast = application.clients.length === 1;
     return [
-      client.name,
-      client.geography,
-      client.gkScopes.join(", ") || words.noScopes,
+      nameCell(client.name),
+      nameCell(client.geography),
+      nameCell(client.gkScopes.join(", ") || words.noScopes),
       client.secretCreatedAt === null ? words.noSecret : time(client.secretCreatedAt, day),
       id(client.id),
       element(

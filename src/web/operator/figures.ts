@@ -10,6 +10,8 @@ export { decimal, thousandths, whole };
 export const seconds = (value: number): string => `${decimal(value)} s`;
 export const latency = (value: number): string => (value < 1 ? `${whole(1000 * value)} ms` : `${hundredths(value)} s`);
 export const decibels = (value: number): string => `${whole(value)} dB`;
+export const risk = (value: number): string => strings.load.of(Math.round(value), 1000);
+export const reliability = (value: number): string => strings.load.of(Math.round(value), 100);
 export const hertz = (value: number): string => `${whole(value)} Hz`;
 export const percent = (rate: number): string => `${hundredths(100 * rate)} %`;
 /** Two significant digits. */

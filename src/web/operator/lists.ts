@@ -3,10 +3,10 @@ import { DECISIONS, OWNER_KINDS, PROFILE_STATES } from "../../server/operator/se
 import type { ProfileView, SessionView, WatchlistView } from "../../server/operator/view.js";
 import type { BoxClient } from "./box-client.js";
 import type { Opens } from "./detail-context.js";
-import { seconds, whole } from "./figures.js";
+import { risk, seconds, whole } from "./figures.js";
 import { PagedTable } from "./paged-table.js";
 import { nameOf, strings } from "./strings.js";
-import { badge, day, figure, id, link, moment, time } from "./table.js";
+import { badge, day, figure, id, link, moment, nameCell, time } from "./table.js";
 
 const choices = (names: readonly string[]) => names.map((name) => [name, nameOf(name)] as const);
 
@@ -16,9 +16,9 @@ export function profilesTable(client: BoxClient, opens: Opens): PagedTable<Profi
     { ...strings.profiles, heading: strings.parts.profiles },
     client.profiles,
     (row) => [
-      row.ownerId,
+      nameCell(row.ownerId),
       nameOf(row.kind),
-      row.tag || strings.none,
+      nameCell(row.tag),
       badge("state", row.state, nameOf(row.state)),
       figure(row.printVersion || null),
       figure(row.netSpeechSeconds, seconds),
@@ -41,10 +41,10 @@ export function sessionsTable(client: BoxClient, opens: Opens): PagedTable<Sessi
     (row) => [
       time(row.startedAt, moment),
       nameOf(row.type),
-      row.person || row.matchedPerson || strings.none,
+      nameCell(row.person || row.matchedPerson),
       row.checkCount === 0 ? strings.none : badge("decision", row.decision, nameOf(row.decision)),
       row.checkCount === 0 ? strings.none : nameOf(row.reason),
-      figure(row.risk),
+      figure(row.risk, risk),
       whole(row.checkCount),
       link(row.id, strings.session.id, opens.session),
     ],
@@ -59,7 +59,7 @@ export function sessionsTable(client: BoxClient, opens: Opens): PagedTable<Sessi
 
 export const watchlistsTable = (client: BoxClient): PagedTable<WatchlistView> =>
   new PagedTable(strings.watchlists, client.watchlists, (row) => [
-    row.tag || strings.none,
+    nameCell(row.tag),
     whole(row.profiles),
     whole(row.owners),
     id(row.id),

@@ -2,9 +2,9 @@ import type { AudioView, CheckPartView, CheckView, SessionDetail } from "../../s
 import { element } from "../dom.js";
 import type { DetailContext, Opens } from "./detail-context.js";
 import { facts } from "./facts.js";
-import { decibels, decimal, seconds } from "./figures.js";
+import { decibels, decimal, reliability, risk, seconds } from "./figures.js";
 import { nameOf, strings } from "./strings.js";
-import { badge, type Cell, clock, figure, id, link, moment, Table, time } from "./table.js";
+import { badge, type Cell, clockAndDay, figure, id, link, moment, Table, time } from "./table.js";
 
 const words = strings.session;
 
@@ -33,8 +33,8 @@ export async function sessionDetail({ client, scope, opens }: DetailContext, ses
 const factsOf = (shown: SessionDetail): (readonly [string, Cell])[] => [
   [strings.sessions.decision, badge("decision", shown.decision, nameOf(shown.decision))],
   [strings.sessions.columns[4]!, nameOf(shown.reason)],
-  [words.risk, figure(shown.risk)],
-  [words.reliability, figure(shown.reliability)],
+  [words.risk, figure(shown.risk, risk)],
+  [words.reliability, figure(shown.reliability, reliability)],
   [words.person, shown.person || strings.none],
   [words.matched, shown.matchedPerson || strings.none],
   [words.type, nameOf(shown.type)],
@@ -46,11 +46,11 @@ const factsOf = (shown: SessionDetail): (readonly [string, Cell])[] => [
 ];
 
 const checkCells = (check: CheckView, opens: Opens): readonly Cell[] => [
-  time(check.at, clock),
+  time(check.at, clockAndDay),
   check.operation,
   badge("decision", check.decision, nameOf(check.decision)),
   nameOf(check.reason),
-  figure(check.risk),
+  figure(check.risk, risk),
   check.parts.length === 0
     ? strings.none
     : element("ul", { class: "found" }, ...check.parts.map((part) => element("li", {}, partText(part)))),
@@ -66,7 +66,7 @@ function partText({ name, ratio, threshold, failure, strongest }: CheckPartView)
 }
 
 const audioCells = (one: AudioView): readonly Cell[] => [
-  time(one.at, clock),
+  time(one.at, clockAndDay),
   one.processedFor === null ? words.notProcessed : words.processedFor[one.processedFor],
   figure(one.grossSeconds, seconds),
   figure(one.netSpeechSeconds, seconds),

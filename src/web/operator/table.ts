@@ -50,6 +50,9 @@ export class Table<Row> {
   }
 }
 
+/** Names may be one long word. */
+export const nameCell = (value: string): Cell => (value ? element("span", { class: "name" }, value) : strings.none);
+
 /** Ids are long: one that does not fit is cut off, but its title shows all of it, and it can be selected completely. */
 export const id = (value: string | null): Cell =>
   value ? element("code", { class: "id", title: value }, value) : strings.none;
@@ -57,10 +60,9 @@ export const id = (value: string | null): Cell =>
 /** An id that opens its profile or session. */
 export function link(value: string | null, label: string, open: (value: string) => void): Cell {
   if (!value) return strings.none;
-  const name = `${label} ${value}`;
   return element(
     "button",
-    { type: "button", class: "id link", title: value, "aria-label": name, click: () => open(value) },
+    { type: "button", class: "id link", title: value, "aria-label": `${label} ${value}`, click: () => open(value) },
     value,
   );
 }
@@ -69,6 +71,8 @@ export const time = (at: number, style: Intl.DateTimeFormatOptions): HTMLTimeEle
   element("time", { datetime: new Date(at).toISOString() }, new Date(at).toLocaleString(strings.locale, style));
 
 export const clock: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", second: "2-digit" };
+/** For rows of more than one day. */
+export const clockAndDay: Intl.DateTimeFormatOptions = { day: "numeric", month: "short", ...clock };
 export const moment: Intl.DateTimeFormatOptions = { dateStyle: "medium", timeStyle: "short" };
 export const day: Intl.DateTimeFormatOptions = { dateStyle: "medium" };
 
