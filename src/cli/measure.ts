@@ -9,7 +9,7 @@ import { speak } from "../demo/voice.js";
 import type { Engine, Measures, VoiceAnalysis } from "../engine/port.js";
 import { loadConfig } from "../server/config.js";
 import { modelLocation } from "../server/model-location.js";
-import { type ConfigurationOverrides, configurationSets } from "../voiceprint/configuration-set.js";
+import { configurationSets } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { channelSelector, inSession, upload } from "../workflow.js";
 import { faultOf, recordingOf, remedy } from "./calls.js";
@@ -81,7 +81,7 @@ async function measure(file: string | undefined, options: Options): Promise<void
 
 async function here(file: string | undefined, options: Options, output: Output): Promise<Measured> {
   const { model, configsets } = loadConfig();
-  const set = configurationSets(configsets as Record<string, ConfigurationOverrides>).get(options.configset);
+  const set = configurationSets(configsets).get(options.configset);
   if (!set) throw new CommandError(`there is no configuration set "${options.configset}"`);
   const opened = file === undefined ? null : await opening(file, options);
   const recording = opened ?? synthesized();

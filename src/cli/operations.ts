@@ -69,7 +69,7 @@ async function local(location: string | undefined): Promise<OpenOperations> {
     store,
     readRecording,
     toWav,
-    configurationSets: config.configsets as never,
+    configurationSets: config.configsets,
     retention: { audioSeconds: config.mediaRetentionSeconds },
   });
   return {

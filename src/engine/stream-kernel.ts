@@ -172,7 +172,7 @@ export class StreamKernel {
   #measures(): Measures {
     const { run } = this.#kernels;
     const [rateHz, grossSeconds, netSpeechSeconds, level, snr, , bandwidth, , saturated, , there, samples] =
-      this.#kernels.readDoubles(run.measuresPtr(), run.measuresLength()) as unknown as number[];
+      this.#kernels.readDoubles(run.measuresPtr(), run.measuresLength());
     return {
       rateHz: rateHz!,
       grossSeconds: grossSeconds!,

@@ -198,7 +198,7 @@ export const configSchema = z.strictObject({
   /** Whether clients may export voiceprints (ExportVoiceprintProfile); importing needs no permission. */
   allowExport: z.boolean().default(false),
   /** Configuration sets by id, each with the values that differ from a built-in one (`basedOn`). */
-  configsets: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
+  configsets: z.record(z.string(), z.record(z.string(), z.unknown()) as z.ZodType<ConfigurationOverrides>).default({}),
 });
 
 /** All settings of a box, checked, with defaults filled in. */
@@ -323,9 +323,7 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined)
     throw new ConfigError(`telephony: two lines are named "${twice}"; give each a different name`);
-  const sets = ofSetting("configsets", () =>
-    configurationSets(config.configsets as Record<string, ConfigurationOverrides>),
-  );
+  const sets = ofSetting("configsets", () => configurationSets(config.configsets));
   for (const [i, { configset }] of config.telephony.entries()) {
     if (sets.has(configset)) continue;
     const known = [...sets.keys()];

@@ -14,7 +14,6 @@ import { OPERATOR_PAGE } from "../token/own-pages.js";
 import { createPeerAddress } from "../token/peer-address.js";
 import { createTokenService, type TokenService } from "../token/service.js";
 import { createVerifier, type TrustedIssuer } from "../token/verify.js";
-import type { ConfigurationOverrides } from "../voiceprint/configuration-set.js";
 import { ConfigError, isFolder, ofSetting, type ServerConfig } from "./config.js";
 import { endFirstRun, FIRST_SCOPE, type FirstApplication, type FirstOwner, firstOwner, firstRun } from "./first-run.js";
 import { closedGuard, type Guard, openGuard, tokenGuard } from "./guard.js";
@@ -240,7 +239,7 @@ function processorOf(config: ServerConfig, models: OpenModels, store: Store): Vo
     store,
     readRecording,
     ...(config.compressedAudio ? { toWav } : {}),
-    configurationSets: config.configsets as Record<string, ConfigurationOverrides>,
+    configurationSets: config.configsets,
     retention: { audioSeconds: config.mediaRetentionSeconds },
     limits: { mediaBytes, jobsPerScope, jobBytesPerScope },
     allowExport: config.allowExport,

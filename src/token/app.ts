@@ -61,7 +61,7 @@ export function createTokenApp(service: TokenService, options: TransportOptions 
 
   app.route("/", oauthRoutes(service, { ...options, redeemCode }));
   app.route("/", pageRoutes(service, flow, options));
-  app.route("/management/v1", managementRoutes(service, { ...options, toolingUser }) as unknown as Hono<Env>);
+  app.route("/management/v1", managementRoutes(service, { ...options, toolingUser }));
   app.route("/", engagementRoutes(service, options));
 
   app.notFound(() => errorResponse(new OAuthError("not_found", "this path does not exist")));

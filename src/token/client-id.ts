@@ -27,8 +27,7 @@ export const formatClientId = ({ applicationId, geography, clientName }: ClientI
 /** The parts of a client id; `null` if the text is not a client id. */
 export function parseClientId(text: string): ClientIdParts | null {
   const match = /^appID:([^:]+):geo:([^:]+):clientName:([^:]+)$/.exec(text);
-  if (!match) return null;
-  const [, applicationId, geography, clientName] = match as unknown as [string, string, string, string];
+  const [, applicationId = "", geography = "", clientName = ""] = match ?? [];
   return [applicationId, geography, clientName].every((segment) => SEGMENT.test(segment))
     ? { applicationId, geography, clientName }
     : null;

@@ -85,7 +85,7 @@ export function managementRoutes(
 ): Hono<ManagementEnv> {
   const { applications, users, credentials, registrations, agents, keyring } = service;
   const app = new Hono<ManagementEnv>();
-  app.onError(answerErrors(service.audit) as never);
+  app.onError(answerErrors(service.audit));
 
   app.use(async (c, next) => {
     const user = await options.toolingUser(c.req.header("Authorization"));

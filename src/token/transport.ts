@@ -1,4 +1,4 @@
-import type { Context, ErrorHandler } from "hono";
+import type { Context } from "hono";
 import { matchedRoutes } from "hono/route";
 import { StatusCode } from "../contract/index.js";
 import type { Audit } from "./audit.js";
@@ -40,8 +40,8 @@ const isUnavailable = (error: unknown): boolean =>
 
 /** Answers every error as `{ error, error_description }`. */
 export const answerErrors =
-  (audit: Audit): ErrorHandler<Env> =>
-  (error) => {
+  (audit: Audit) =>
+  (error: Error): Response => {
     if (error instanceof OAuthError) return errorResponse(error);
     audit({ event: "failure", stack: error.stack ?? error.name });
     return errorResponse(serverFailed(error));

@@ -17,16 +17,15 @@ import {
   type Received,
 } from "../port.js";
 
+/** What the caller says. */
+const TRACK = "inbound";
+
 /** Twilio accepts audio, marks and clears, none of which its application would see, so nothing is sent on the socket. */
 export class TwilioSession extends DialectSession {
   #isStarted = false;
   /** Media messages are numbered per track: a gap is lost audio. */
   #chunk = 0;
   #chunkSamples = 0;
-
-  constructor(private readonly track: "inbound" | "outbound" = "inbound") {
-    super();
-  }
 
   receive(frame: Frame): Received {
     const message = jsonOf(frame);
@@ -63,7 +62,7 @@ export class TwilioSession extends DialectSession {
   #media({ media }: Json): Received {
     if (!this.#isStarted) throw new DialectError("media came before start");
     if (!isObject(media) || typeof media.payload !== "string") throw new DialectError("media has no payload");
-    if ((media.track ?? this.track) !== this.track) return nothing;
+    if ((media.track ?? TRACK) !== TRACK) return nothing;
     const bytes = new Uint8Array(Buffer.from(media.payload, "base64"));
     const chunk = numberOf(media.chunk);
     const missing = Number.isInteger(chunk) && this.#chunk > 0 ? chunk - this.#chunk - 1 : 0;
