@@ -3,11 +3,12 @@
  * audio models, audio or names, and sealed data in the files and copies must not open with the remaining keys. People who were not erased must
  * still be readable. Runs on an embedded store, on a PostgreSQL with its pages, log and archive, and in the memory of a box.
  */
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { openEmbeddedStore, openPostgresStore } from "../dist/postgres.js";
+import { filesIn } from "./parts/files.mjs";
 import { lookInMemory } from "./parts/memory.mjs";
 import { startPostgres } from "./parts/postgres.mjs";
 import { randomOf } from "./parts/random.mjs";
@@ -173,10 +174,4 @@ function piecesOf(content) {
   return [0.1, 0.5, 0.8].map((part) =>
     bytes.subarray(Math.floor(bytes.length * part), Math.floor(bytes.length * part) + PIECE_BYTES),
   );
-}
-
-function filesIn(folder) {
-  return readdirSync(folder, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name));
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { openEmbeddedStore } from "../../dist/postgres.js";
+import { filesIn } from "./files.mjs";
 import { randomOf } from "./random.mjs";
 import { profileOf, SCOPE, templateOf } from "./records.mjs";
 
@@ -249,10 +250,4 @@ function atDay(days, given) {
       said.endsWith("\n") ? resolve(JSON.parse(said)) : reject(new Error(`${days} days: ${errors.slice(-500)}`)),
     );
   });
-}
-
-function filesIn(folder) {
-  return readdirSync(folder, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name));
 }

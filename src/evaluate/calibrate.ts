@@ -3,6 +3,7 @@
  * level and slope of the ratio, and center (at the 90th percentile) and spread of impostors.
  */
 import { leastSpread, type Term } from "../engine/calibration.js";
+import { fisher } from "../voiceprint/list-impostors.js";
 import { probit } from "../voiceprint/probit.js";
 import type { Copy } from "./evaluate.js";
 import { cllr, equalErrorRate, sortedByRatio } from "./metrics.js";
@@ -198,8 +199,6 @@ export const underFit = (
   }));
 
 export const cllrOf = (trials: readonly ScoredTrial[]): number => cllr(sortedByRatio(trials));
-
-const fisher = (cosine: number) => Math.atanh(Math.min(0.9999, Math.max(-0.9999, cosine)));
 
 function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!;

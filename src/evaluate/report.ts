@@ -78,20 +78,22 @@ function cell(text: string, isFile: boolean): string {
 
 function copyList({ copies }: Evaluation): string {
   if (copies.length === 0) return "";
-  const listed = copies.slice(0, 50).map(({ file, of }) => `<li>${escapeHtml(file)}: ${escapeHtml(of)}</li>`);
-  if (copies.length > listed.length) listed.push(`<li>and ${copies.length - listed.length} more</li>`);
   return `<h3>Copies of other recordings</h3>
 <p>Remove them: comparing a recording with its own copy shows nothing.</p>
-<ul>${listed.join("")}</ul>`;
+${fileList(copies.map(({ file, of }) => [file, of]))}`;
 }
 
 function failureList({ unusable, failedModels, unscoredTrials }: Evaluation): string {
   if (unscoredTrials === 0 && unusable.length === 0) return "";
-  const listed = unusable.slice(0, 50).map(({ file, reason }) => `<li>${escapeHtml(file)}: ${escapeHtml(reason)}</li>`);
-  if (unusable.length > listed.length) listed.push(`<li>and ${unusable.length - listed.length} more</li>`);
   return `<h3>Not scored</h3>
 <p>${unscoredTrials} trials, because ${unusable.length} recordings have no usable speech and ${failedModels} enrollments failed.</p>
-<ul>${listed.join("")}</ul>`;
+${fileList(unusable.map(({ file, reason }) => [file, reason]))}`;
+}
+
+function fileList(files: readonly (readonly [file: string, about: string])[]): string {
+  const listed = files.slice(0, 50).map(([file, about]) => `<li>${escapeHtml(file)}: ${escapeHtml(about)}</li>`);
+  if (files.length > listed.length) listed.push(`<li>and ${files.length - listed.length} more</li>`);
+  return `<ul>${listed.join("")}</ul>`;
 }
 
 const INK = "var(--same)";

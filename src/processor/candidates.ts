@@ -92,6 +92,13 @@ export type FoundProfile = Print | (Profile & { readonly kind: OwnerKind });
 
 export const isPrint = (found: FoundProfile): found is Print => "profileId" in found;
 
+export const profileIdOf = (found: FoundProfile): Id => (isPrint(found) ? found.profileId : found.id);
+
+/** Without repeated profiles. */
+export const eachOnce = (profiles: readonly FoundProfile[]): FoundProfile[] => [
+  ...new Map(profiles.map((found) => [profileIdOf(found), found])).values(),
+];
+
 /**
  * Returns one entry for each given id, in order; repeated ids give repeated entries. Throws if an id is not in the scope. Reading thousands of
  * prints takes a while, so it stops when the caller cancels.
@@ -127,7 +134,7 @@ export function candidatesOf(
   kind: OwnerKind,
   profiles: readonly FoundProfile[],
 ): Candidates {
-  const unique = [...new Map(profiles.map((found) => [isPrint(found) ? found.profileId : found.id, found])).values()];
+  const unique = eachOnce(profiles);
   const prints = unique.filter(isPrint).filter((print) => deps.models.has(print.template.revision));
   const revisions = new Set(prints.map((print) => print.template.revision));
   const whyNone = (set: ConfigurationSet) => reasonForNone(deps, scopeId, unique, set);

@@ -1,6 +1,14 @@
 import type { CheckWatchlistConsistencyRequest } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { watchlistConsistency } from "../voiceprint/watchlist.js";
-import { detailsOf, type FoundProfile, findGroups, isPrint, membersOf, someProfilesOf } from "./candidates.js";
+import {
+  detailsOf,
+  eachOnce,
+  type FoundProfile,
+  findGroups,
+  isPrint,
+  membersOf,
+  someProfilesOf,
+} from "./candidates.js";
 import { openContext } from "./context.js";
 import type { Dependencies, Implementation, OperationOptions } from "./dependencies.js";
 import { calibrationModel, uniqueId } from "./messages.js";
@@ -12,8 +20,7 @@ export const checkWatchlistConsistency: Implementation<"checkWatchlistConsistenc
   options,
 ) => {
   const { scopeId, set, engine } = await openContext(deps, request.context);
-  const found = await targets(deps, scopeId, request.target, options);
-  const unique = [...new Map(found.map((one) => [isPrint(one) ? one.profileId : one.id, one])).values()];
+  const unique = eachOnce(await targets(deps, scopeId, request.target, options));
   const { compatible, incompatible, listed } = watchlistConsistency(
     unique.map((one) => ({ found: one, revision: isPrint(one) ? one.template.revision : null })),
     (revision) => deps.models.has(revision),

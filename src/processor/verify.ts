@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VerifyResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { AnalyzedAudio, PartResult } from "./analyzed-audio.js";
-import { assertKind, candidatesOf, detailsOf, type FoundProfile, findOneProfile, isPrint } from "./candidates.js";
+import { assertKind, candidatesOf, detailsOf, type FoundProfile, findOneProfile, profileIdOf } from "./candidates.js";
 import { analyzeAndCompare, authenticationPart } from "./check.js";
 import { concludeCheck, scoreOf } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
@@ -32,7 +32,7 @@ export async function concludeVerification(
   analyzed: AnalyzedAudio,
   result: PartResult,
 ): Promise<MessageInitShape<typeof VerifyResultSchema>> {
-  const profileId = isPrint(profile) ? profile.profileId : profile.id;
+  const profileId = profileIdOf(profile);
   const best = result.scored[0];
   return {
     ...(await concludeCheck(deps, context, operation, analyzed, result, "person", profileId)),

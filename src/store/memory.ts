@@ -178,10 +178,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
 
     owners: {
       find: async (scopeId, kind, externalId) => copy(findOwner(scope(scopeId), kind, externalId)),
-      async getMany(scopeId, ids) {
-        const { owners } = scope(scopeId);
-        return [...new Set(ids)].flatMap((id) => read(owners, id) ?? []);
-      },
+      getMany: async (scopeId, ids) => readMany(scope(scopeId).owners, ids),
     },
 
     profiles: {
@@ -199,10 +196,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         return copy(profile);
       },
       get: async (scopeId, id) => read(scope(scopeId).profiles, id),
-      async getMany(scopeId, ids) {
-        const { profiles } = scope(scopeId);
-        return [...new Set(ids)].flatMap((id) => read(profiles, id) ?? []);
-      },
+      getMany: async (scopeId, ids) => readMany(scope(scopeId).profiles, ids),
       async find(scopeId, kind, externalId, tag) {
         const here = scope(scopeId);
         const owner = findOwner(here, kind, externalId);
@@ -445,6 +439,9 @@ function insert<T extends { readonly id: Id }>(records: Map<Id, T>, record: T): 
 function assertNew(records: ReadonlyMap<Id, unknown>, id: Id): void {
   if (records.has(id)) throw new StoreError("exists", `a record with id ${id} already exists`);
 }
+
+const readMany = <T>(records: Map<Id, T>, ids: readonly Id[]): T[] =>
+  [...new Set(ids)].flatMap((id) => read(records, id) ?? []);
 
 function read<T>(records: Map<Id, T>, id: Id): T | null {
   return copy(records.get(id) ?? null);

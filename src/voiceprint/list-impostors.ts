@@ -61,4 +61,5 @@ function narrowing(others: readonly ComparedCandidate[], expected: readonly numb
 
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-const fisher = (cosine: number) => Math.atanh(Math.min(0.9999, Math.max(-0.9999, cosine)));
+/** Fisher's transform, under which cosines of impostors are nearly normal. */
+export const fisher = (cosine: number) => Math.atanh(Math.min(0.9999, Math.max(-0.9999, cosine)));
