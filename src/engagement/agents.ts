@@ -64,18 +64,14 @@ export function createAgents({ documents, clock }: { documents: Documents; clock
     return `${siteId}/${businessUnitId}`;
   }
 
-  async function modify(
+  const modify = async (
     siteId: string,
     businessUnitId: number,
     change: (unit: BusinessUnit) => BusinessUnit,
-  ): Promise<BusinessUnit> {
-    let changed: BusinessUnit | undefined;
-    await units.update(key(siteId, businessUnitId), (unit) => {
-      changed = change(unit ?? { siteId, businessUnitId, agents: [], hours: null });
-      return changed;
-    });
-    return changed as BusinessUnit;
-  }
+  ): Promise<BusinessUnit> =>
+    units.update(key(siteId, businessUnitId), (unit) =>
+      change(unit ?? { siteId, businessUnitId, agents: [], hours: null }),
+    );
 
   return {
     async put(siteId, businessUnitId, { id, groups, state }) {
@@ -98,16 +94,11 @@ export function createAgents({ documents, clock }: { documents: Documents; clock
     },
 
     async remove(siteId, businessUnitId, agentId) {
-      let without: BusinessUnit | undefined;
-      await units.update(key(siteId, businessUnitId), (unit) => {
-        // An unknown business unit is not created here.
-        without = unit?.agents.some((agent) => agent.id === agentId)
-          ? { ...unit, agents: unit.agents.filter((agent) => agent.id !== agentId) }
-          : undefined;
-        return without;
+      return units.update(key(siteId, businessUnitId), (unit) => {
+        if (!unit?.agents.some((agent) => agent.id === agentId))
+          throw new OAuthError("not_found", `agent ${agentId} does not exist in this business unit`);
+        return { ...unit, agents: unit.agents.filter((agent) => agent.id !== agentId) };
       });
-      if (!without) throw new OAuthError("not_found", `agent ${agentId} does not exist in this business unit`);
-      return without;
     },
 
     async setHours(siteId, businessUnitId, hours) {

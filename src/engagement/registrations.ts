@@ -91,13 +91,13 @@ export function createRegistrations(options: {
     return { registration: view(stored), secret };
   }
 
+  const missing = (clientId: string) => new OAuthError("not_found", `registration ${clientId} does not exist`);
+
   async function lock(clientId: string): Promise<Registration> {
-    let locked: StoredRegistration | undefined;
-    await registrations.update(clientId, (registration) => {
-      locked = registration ? { ...registration, lockedAt: registration.lockedAt ?? clock.now() } : undefined;
-      return locked;
+    const locked = await registrations.update(clientId, (registration) => {
+      if (!registration) throw missing(clientId);
+      return { ...registration, lockedAt: registration.lockedAt ?? clock.now() };
     });
-    if (!locked) throw new OAuthError("not_found", `registration ${clientId} does not exist`);
     return view(locked);
   }
 
@@ -106,7 +106,7 @@ export function createRegistrations(options: {
 
     async get(clientId) {
       const registration = await registrations.get(clientId);
-      if (!registration) throw new OAuthError("not_found", `registration ${clientId} does not exist`);
+      if (!registration) throw missing(clientId);
       return view(registration);
     },
 

@@ -191,28 +191,14 @@ export function createApplications(options: {
   }
 
   /** Changes an application atomically; if `change` throws, nothing is written. */
-  async function modify(
+  const modify = (
     applicationId: string,
     change: (application: StoredApplication) => StoredApplication,
-  ): Promise<StoredApplication> {
-    let changed: StoredApplication | undefined;
-    let failure: unknown;
-    await applications.update(applicationId, (application) => {
-      // A store may run the change again after a concurrent write.
-      changed = undefined;
-      failure = undefined;
-      try {
-        if (!application) throw missing("application", applicationId);
-        changed = change(application);
-        return changed;
-      } catch (error) {
-        failure = error;
-        return undefined;
-      }
+  ): Promise<StoredApplication> =>
+    applications.update(applicationId, (application) => {
+      if (!application) throw missing("application", applicationId);
+      return change(application);
     });
-    if (failure !== undefined) throw failure;
-    return changed as StoredApplication;
-  }
 
   const modifyClient = async (
     applicationId: string,

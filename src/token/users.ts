@@ -128,18 +128,15 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
       if (role !== undefined && role !== "owner" && role !== "member")
         throw invalidRequest(`role must be owner or member, got ${String(role)}`);
       const passwordHash = password === undefined ? undefined : await secrets.hash(checkPassword(password), "chosen");
-      let changed: StoredUser | undefined;
-      await users.update(normalName(name), (user) => {
-        if (!user) return undefined;
-        changed = {
+      const changed = await users.update(normalName(name), (user) => {
+        if (!user) throw new OAuthError("not_found", `user ${name} does not exist`);
+        return {
           ...user,
           ...(role && { role }),
           ...(disabled !== undefined && { disabled }),
           ...(passwordHash && { passwordHash, passwordSetAt: differentFrom(user.passwordSetAt, clock.now()) }),
         };
-        return changed;
       });
-      if (!changed) throw new OAuthError("not_found", `user ${name} does not exist`);
       if (passwordHash) await endGrantsOf(documents, changed.id, keptGrant ?? null);
       return view(changed);
     },

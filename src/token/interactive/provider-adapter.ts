@@ -28,13 +28,11 @@ export function createAdapterFactory(
       },
       findByUserCode: async () => undefined,
       async consume(id) {
-        let first = false;
         await all.update(id, (payload) => {
-          first = payload !== null && !payload.consumed;
-          return first ? { ...payload, consumed: epochSeconds(clock) } : undefined;
+          // Two requests may redeem one code at the same moment: the library checks before either has written.
+          if (!payload || payload.consumed) throw new errors.InvalidGrant("the code was already used");
+          return { ...payload, consumed: epochSeconds(clock) };
         });
-        // Two requests may redeem one code at the same moment: the library checks before either has written.
-        if (!first) throw new errors.InvalidGrant("the code was already used");
       },
       async destroy(id) {
         await all.delete(id);
