@@ -7,7 +7,7 @@ import asc from "assemblyscript/asc";
 import { random } from "../measure.mjs";
 import { Graph, scalar, UINT8 } from "./onnx.mjs";
 
-export const DEPTH = 4;
+const DEPTH = 4;
 
 async function compile(...files) {
   const folder = mkdtempSync(join(tmpdir(), "kernels-"));

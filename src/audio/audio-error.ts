@@ -32,7 +32,7 @@ export const lowestRateHz = 4_000;
 export const highestRateHz = 192_000;
 const mostChannels = 64;
 
-/** The supported sampling rates and channel counts are checked only here. */
+/** The sampling rate and channel count of every recording are checked here. */
 export function checkLayout(rateHz: number, channels: number): void {
   if (!Number.isInteger(rateHz) || rateHz < lowestRateHz || rateHz > highestRateHz) {
     throw new AudioError("BAD_RATE", `the sampling rate must be ${lowestRateHz} to ${highestRateHz} Hz, got ${rateHz}`);

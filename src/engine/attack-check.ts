@@ -136,6 +136,7 @@ export class AttackListening implements AttackStream {
   }
 }
 
+/** The parts as one array; they are wiped. */
 function joined(parts: readonly Float32Array[], length: number): Float32Array<ArrayBuffer> {
   const all = new Float32Array(length);
   let at = 0;

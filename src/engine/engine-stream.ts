@@ -96,7 +96,7 @@ export class EngineStream implements VoiceStream {
     this.#voices.clear();
   }
 
-  /** The samples, in a buffer that can be moved to another thread. */
+  /** Processes the samples in pieces, each in a buffer that can be moved to another thread. */
   async advance(samples: Float32Array, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
     checkSampleArray(samples);
     const { length } = samples;

@@ -20,7 +20,7 @@ export interface LogFields {
   readonly calibration?: string;
   /** Name of a telephone line. */
   readonly line?: string;
-  /** Why a file of the operator cannot be used. */
+  /** Why something was refused or failed, in words. */
   readonly reason?: string;
   /** The stack of an unexpected error: our code, never a caller's data. */
   readonly stack?: string;

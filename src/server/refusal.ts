@@ -2,7 +2,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { secondsOf } from "../contract/duration.js";
 import { StatusCode, StatusError } from "../contract/index.js";
 
-/** Headers besides the status, such as `WWW-Authenticate` with NOT_AUTHORIZED. */
+/** A status of the contract with what HTTP adds to it, such as `WWW-Authenticate` with NOT_AUTHORIZED. */
 export class Refusal extends StatusError {
   readonly headers: Readonly<Record<string, string>>;
   readonly httpStatus: number | undefined;

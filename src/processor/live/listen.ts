@@ -113,7 +113,8 @@ class LiveCall {
     try {
       for (const [index, party] of start.parties.entries()) {
         const channel = party.channelSelector?.channel ?? 0;
-        const selector = `start.parties[${index}].channel_selector`;
+        const field = `start.parties[${index}]`;
+        const selector = `${field}.channel_selector`;
         if (party.task.case === "enroll") refuseSeparation(party.channelSelector, selector);
         const source = {
           rateHz: format.rateHz,
@@ -125,7 +126,7 @@ class LiveCall {
         parties.push({
           name: party.name,
           channel,
-          task: await openTask(deps, context, start, party, `parties[${index}]`, source, options, report),
+          task: await openTask(deps, context, start, party, field, source, options, report),
           keys: new DtmfDetector(format.rateHz),
           lost: new LostAudio(format.rateHz),
           waiting: [],
@@ -308,7 +309,7 @@ async function openTask(
     checkTask(await openLiveCheck(deps, context, { ...plan, onLook }, source, options), asResult);
   switch (task.case) {
     case "verify": {
-      const path = `start.${field}.verify.gk_voiceprint_profile_id`;
+      const path = `${field}.verify.gk_voiceprint_profile_id`;
       const profile = await findOneProfile(deps, scopeId, task.value.gkVoiceprintProfileId!.value, path);
       assertKind(profile, "person", path);
       return check(
@@ -349,7 +350,7 @@ async function openTask(
       return new LiveEnrollment(deps, context, { context: start.context!, profileId }, source.rateHz, options, report);
     }
     default:
-      throw invalid(`start.${field}.task`, "missing", "exactly one of verify, identify, analyze or enroll must be set");
+      throw invalid(`${field}.task`, "missing", "exactly one of verify, identify, analyze or enroll must be set");
   }
 }
 
