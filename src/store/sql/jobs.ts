@@ -211,9 +211,7 @@ async function returnAbandoned(database: Database, boss: PgBoss): Promise<void> 
 
 /** Uses the database's clock, because the clocks of replicas differ. */
 async function showLife(database: Database, { scopeId, id }: Job): Promise<void> {
-  await database.query("UPDATE vivavoce.jobs SET alive_at = now() WHERE scope = $1 AND id = $2", [
-    ...rowKey(scopeId, id),
-  ]);
+  await database.query("UPDATE vivavoce.jobs SET alive_at = now() WHERE scope = $1 AND id = $2", rowKey(scopeId, id));
 }
 
 /** Jobs in progress whose replica is silent: it died, or lost the database. Each job is returned only once, whoever asks. */
