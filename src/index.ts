@@ -180,8 +180,9 @@ export async function openVoiceprints(options: OpenOptions = {}): Promise<Voicep
       `scope must be a non-empty string, got ${scope === "" ? "an empty one" : typeof scope}`,
     );
   if (ofEngine !== undefined) checkOptions(ofEngine, engineOptions, "engineOptions");
-  if (!configurationSets(options.configurationSets).has(configset))
-    throw new ConfigurationError(`unknown configuration set "${configset}"`);
+  const sets = configurationSets(options.configurationSets);
+  if (!sets.has(configset))
+    throw new ConfigurationError(`unknown configuration set "${configset}"; use one of ${[...sets.keys()].join(", ")}`);
   const processor = await openProcessor(rest, ofEngine);
   return new Voiceprints(processor, { scope, configset }, localAccess(processor));
 }

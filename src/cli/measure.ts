@@ -81,8 +81,12 @@ async function measure(file: string | undefined, options: Options): Promise<void
 
 async function here(file: string | undefined, options: Options, output: Output): Promise<Measured> {
   const { model, configsets } = loadConfig();
-  const set = configurationSets(configsets).get(options.configset);
-  if (!set) throw new CommandError(`there is no configuration set "${options.configset}"`);
+  const sets = configurationSets(configsets);
+  const set = sets.get(options.configset);
+  if (!set)
+    throw new CommandError(
+      `unknown configuration set "${options.configset}"; use one of ${[...sets.keys()].join(", ")}`,
+    );
   const opened = file === undefined ? null : await opening(file, options);
   const recording = opened ?? synthesized();
   const progress = createProgress(!output.json);

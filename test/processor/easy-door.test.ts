@@ -231,5 +231,7 @@ describe("the ten-line program", () => {
 test("an unknown configuration set is rejected at once", async () => {
   // It is rejected before the engine is opened, because nobody would close it.
   const engineOptions = { workers: 0, model: new Uint8Array(1) };
-  await expect(openVoiceprints({ engineOptions, configset: "mine" })).rejects.toThrow(/"mine"/);
+  await expect(openVoiceprints({ engineOptions, configset: "mine" })).rejects.toThrow(
+    /^unknown configuration set "mine"; use one of .*text-independent$/,
+  );
 });
