@@ -35,7 +35,7 @@ export interface Sampled {
 }
 
 /**
- * Most trials of each kind: an evaluation of so many fits in the memory of an ordinary machine, and at a false-match rate of 0.01 % so many impostors give 50 errors.
+ * Most trials of each kind: this many fit in the memory of an ordinary machine, and at a false-match rate of 0.01 % this many impostors give 50 errors.
  * Every trial is as likely to be in the sample as any other, so rates are unbiased.
  */
 export const MOST_TRIALS = 500_000;
@@ -134,7 +134,7 @@ function sampledList(trials: readonly Trial[], most: number): Pick<TrialSet, "tr
   return { trials: kept, sampled: { from: { same, different }, callers: wholeTests(trials, most, random) } };
 }
 
-/** All trials of some tested recordings, at most so many. */
+/** All trials of some tested recordings, at most `most` in total. */
 function wholeTests(trials: readonly Trial[], most: number, random: () => number): Trial[] {
   const counts = new Map<number, number>();
   for (const { test } of trials) counts.set(test, (counts.get(test) ?? 0) + 1);
@@ -307,7 +307,7 @@ function numberedSpeakers(sessions: readonly SessionFiles[]): NumberedSpeaker[] 
   return speakers;
 }
 
-/** Each enrollment is tested with the files of `within` that are not in `without`, a part of it. At most so many trials are drawn from all. */
+/** Each enrollment is tested with the files of `within` that are not in `without`, a part of it. At most `most` trials are drawn from all of them. */
 function trialsAgainst(
   enrollments: readonly { readonly within: Span; readonly without: Span }[],
   same: boolean,

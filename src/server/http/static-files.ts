@@ -65,7 +65,7 @@ export function serveFolder(
 }
 
 export interface LoadedFile {
-  /** To a GET or HEAD: the bytes, compressed for whoever accepts that; 304 if the client has them. */
+  /** The answer to a GET or HEAD: the bytes, compressed if the client accepts that; 304 if the client has them. */
   answer(request: Request, type: string, headers: Record<string, string>): Response;
 }
 

@@ -35,7 +35,7 @@ export interface SocketParts {
   readonly publicUrl: () => string;
   /** Tokens are off: as over HTTP, pages on this machine may connect from any port. */
   readonly localOnly: boolean;
-  /** A peer that has sent nothing, not even the answer to the last ping, when the next is due is disconnected. */
+  /** A peer is disconnected if it has sent nothing, not even the answer to a ping, before the next ping is due. */
   readonly pingEveryMs?: number;
 }
 
