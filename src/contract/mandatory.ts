@@ -83,7 +83,9 @@ function walk(message: ReflectMessage, path: string, violations: FieldViolation[
       checkType(message, field, fieldPath, violations);
     } else if (field.fieldKind === "message") {
       const inner = message.get(field) as ReflectMessage;
-      if (field.message.typeName === UniqueIdSchema.typeName) checkForm(inner, field, fieldPath, violations);
+      if (!isWrapperDesc(field.message) && !isMessageOf(field.message, rawValue(message, field)))
+        violations.push(notThisMessage(fieldPath, field.message, rawValue(message, field)));
+      else if (field.message.typeName === UniqueIdSchema.typeName) checkForm(inner, field, fieldPath, violations);
       else if (isWrapperDesc(field.message)) checkType(inner, field.message.fields[0], fieldPath, violations);
       else walk(inner, `${fieldPath}.`, violations, isContext(field.message) ? contextNeeds : undefined);
     } else if (field.fieldKind === "list" && field.listKind === "message") {
@@ -98,18 +100,36 @@ function walk(message: ReflectMessage, path: string, violations: FieldViolation[
         if (violations.length >= MOST_VIOLATIONS) return;
         const itemPath = `${fieldPath}[${i++}]`;
         if (inner.desc.typeName === UniqueIdSchema.typeName) checkForm(inner, field, itemPath, violations);
+        else if (!isMessageOf(inner.desc, inner.message))
+          violations.push(notThisMessage(itemPath, inner.desc, inner.message));
         else walk(inner, `${itemPath}.`, violations);
       }
     }
   }
 }
 
+/** As the caller gave it: the reflection shows an empty message in place of `null`. */
+function rawValue({ message }: ReflectMessage, field: DescField): unknown {
+  const values = message as unknown as Record<string, unknown>;
+  if (!field.oneof) return values[field.localName];
+  return (values[field.oneof.localName] as { readonly value?: unknown }).value;
+}
+
+/** Every object has become a message by now. */
+const isMessageOf = (wanted: DescMessage, value: unknown): boolean =>
+  (value as Partial<Message> | null | undefined)?.$typeName === wanted.typeName;
+
+const notThisMessage = (path: string, wanted: DescMessage, value: unknown): FieldViolation =>
+  fieldViolation(path, "malformed", `${path} must be a ${wanted.name}, got ${shown(value)}`);
+
+const shown = (value: unknown): string =>
+  value === null || typeof value === "number" ? String(value) : Array.isArray(value) ? "a list" : `a ${typeof value}`;
+
 function checkType(message: ReflectMessage, field: DescField, path: string, violations: FieldViolation[]): void {
   const wanted = field.fieldKind === "scalar" ? scalarType(field.scalar) : "whole number";
   const value: unknown = message.get(field);
   if (isOfType(value, wanted)) return;
-  const got = value === null || typeof value === "number" ? String(value) : `a ${typeof value}`;
-  violations.push(fieldViolation(path, "malformed", `${path} must be a ${wanted}, got ${got}`));
+  violations.push(fieldViolation(path, "malformed", `${path} must be a ${wanted}, got ${shown(value)}`));
 }
 
 type ScalarName = "string" | "boolean" | "Uint8Array" | "bigint" | "number" | "whole number";

@@ -49,9 +49,9 @@ export async function attempt<T>(
   requestId: string,
   work: (options: OperationOptions) => Promise<T>,
 ): Promise<T> {
+  assertOptions(options, requestId);
   const watch = watchOver(options);
   try {
-    assertTimeout(options);
     watch.signal.throwIfAborted();
     return await work({ ...options, signal: watch.signal });
   } catch (error) {
@@ -64,13 +64,15 @@ export async function attempt<T>(
   }
 }
 
-/** The engine would refuse it too, but then as a fault of the engine. */
-function assertTimeout({ timeoutMs }: OperationOptions): void {
-  if (timeoutMs === undefined || (typeof timeoutMs === "number" && !Number.isNaN(timeoutMs))) return;
-  throw new StatusError({
-    statusCode: StatusCode.INVALID_REQUEST,
-    message: `timeoutMs must be a number of milliseconds, got ${timeoutMs}`,
-  });
+/** The engine would refuse them too, but then as a fault of the engine. */
+function assertOptions({ signal, timeoutMs }: OperationOptions, requestId: string): void {
+  const refuse = (message: string) => {
+    throw new StatusError({ statusCode: StatusCode.INVALID_REQUEST, message, requestId });
+  };
+  if (timeoutMs !== undefined && (typeof timeoutMs !== "number" || Number.isNaN(timeoutMs)))
+    refuse(`timeoutMs must be a number of milliseconds, got ${timeoutMs}`);
+  if (signal !== undefined && typeof signal?.addEventListener !== "function")
+    refuse(`signal must be an AbortSignal, got ${signal === null ? "null" : typeof signal}`);
 }
 
 /** `setTimeout` fires at once when given a longer delay. */

@@ -204,7 +204,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
   addMediaSegment(request: OperationRequest<Methods["addMediaSegment"]>, options: OperationOptions = {}) {
     const { input, output } = methods.addMediaSegment;
     return answer(output, this.#deps.ids, options, async (watched) => {
-      if (!(Symbol.asyncIterator in request))
+      if (typeof request !== "object" || request === null || !(Symbol.asyncIterator in request))
         return addMediaSegment(this.#deps, parseRequest(input, request), nothing(), watched);
       const stream = request[Symbol.asyncIterator]();
       try {

@@ -214,12 +214,26 @@ describe("mandatory fields and choices", () => {
   });
 
   test("a value that is not a request is BAD_REQUEST", async () => {
-    const { processor } = await world;
+    const { processor, context } = await world;
     for (const given of [42, undefined, "text", []])
       expect(await refusal(processor.verify(given as never))).toMatchObject({
         code: "INVALID_REQUEST",
         fields: expect.arrayContaining(["context missing", "audio missing", "gk_voiceprint_profile_id missing"]),
       });
+    for (const given of [42, "text", []])
+      expect(await refusal(processor.verify({ context: given } as never))).toMatchObject({
+        code: "INVALID_REQUEST",
+        fields: expect.arrayContaining(["context malformed"]),
+      });
+    await expect(processor.listGroups({ context: 42 } as never)).rejects.toThrow("context must be a Context, got 42");
+    const nobody = { context, target: { case: "gkVoiceprintProfileIds", value: null } };
+    expect(await refusal(processor.checkWatchlistConsistency(nobody as never))).toMatchObject({
+      fields: ["gk_voiceprint_profile_ids malformed"],
+    });
+    for (const given of [null, undefined, 42])
+      expect(["BAD_REQUEST", "INVALID_REQUEST"]).toContain(
+        (await refusal(processor.addMediaSegment(given as never))).code,
+      );
     expect(await refusal(processor.verify(null as never))).toMatchObject({ code: "BAD_REQUEST" });
     await expect(processor.verify(null as never)).rejects.toThrow("the request must be a VerifyRequest, got null");
   });
@@ -229,6 +243,9 @@ describe("mandatory fields and choices", () => {
     const call = () => processor.listGroups({ context }, { timeoutMs: Number.NaN });
     expect(await refusal(call())).toMatchObject({ code: "INVALID_REQUEST" });
     await expect(call()).rejects.toThrow("timeoutMs must be a number of milliseconds, got NaN");
+    await expect(processor.listGroups({ context }, { timeoutMs: "9" as never })).rejects.toThrow("timeoutMs must be");
+    const signal = processor.listGroups({ context }, { signal: {} as never });
+    await expect(signal).rejects.toThrow("signal must be an AbortSignal, got object");
   });
 });
 
