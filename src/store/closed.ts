@@ -1,23 +1,37 @@
-import { StoreError } from "./errors.js";
+import { SealError, StoreError } from "./errors.js";
 
-/** The same parts of a store; their methods throw once it is closed. */
+/** The same parts of a store; their methods throw once it is closed, also those that were waiting for the database then. */
 export function refuseWhenClosed<Parts extends object>(parts: Parts, isClosed: () => boolean): Parts {
   return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, guarded(part, isClosed)])) as Parts;
 }
 
+type Method = (...values: unknown[]) => Promise<unknown> | AsyncIterable<unknown>;
+
 function guarded(part: object, isClosed: () => boolean): object {
-  const methods = Object.entries(part).map(([name, method]) => [
+  const assertOpen = () => {
+    if (isClosed()) throw closed();
+  };
+  const rethrow = (error: unknown): never => {
+    const isClear = error instanceof StoreError || error instanceof SealError;
+    throw isClosed() && !isClear ? closed(error) : error;
+  };
+  async function* items(method: Method, values: unknown[]): AsyncIterable<unknown> {
+    assertOpen();
+    try {
+      yield* method(...values) as AsyncIterable<unknown>;
+    } catch (error) {
+      rethrow(error);
+    }
+  }
+  const answer = async (method: Method, values: unknown[]) => {
+    assertOpen();
+    return (method(...values) as Promise<unknown>).catch(rethrow);
+  };
+  const methods = Object.entries(part).map(([name, method]: [string, Method]) => [
     name,
-    (...values: unknown[]) => {
-      if (!isClosed()) return method(...values);
-      const error = new StoreError("closed", "the store is closed");
-      return name === "prints" ? rejectingIterable(error) : Promise.reject(error);
-    },
+    (...values: unknown[]) => (name === "prints" ? items(method, values) : answer(method, values)),
   ]);
   return Object.fromEntries(methods);
 }
 
-// biome-ignore lint/correctness/useYield: it always throws.
-async function* rejectingIterable(error: Error): AsyncIterable<never> {
-  throw error;
-}
+const closed = (cause?: unknown): StoreError => new StoreError("closed", "the store is closed", { cause });

@@ -1094,6 +1094,20 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
     });
 
     test(
+      "calls that are in progress when it closes are answered, or refused as closed",
+      async () => {
+        const ours = await open({ now: () => now });
+        const calls = Array.from({ length: 20 }, (_, i) => ours.documents.put("collection", `id ${i}`, {}));
+        const closing = ours.close();
+        for (const outcome of await Promise.allSettled(calls))
+          if (outcome.status === "rejected")
+            expect(outcome.reason).toMatchObject({ name: "StoreError", code: "closed" });
+        await closing;
+      },
+      OPENING_TIMEOUT_MS,
+    );
+
+    test(
       "refuses everything once it is closed",
       async () => {
         const ours = await open({ now: () => now });
