@@ -313,5 +313,17 @@ describe("live audio", () => {
     const unknown = listener.push({ bytes: new Uint8Array(3), encoding: "mp5" as never });
     expect(await refusal(unknown)).toMatchObject({ fields: ["audio not_audio"] });
     await expect(listener.push({ bytes: new Uint8Array(3), encoding: "mp5" as never })).rejects.toThrow("mp5");
+    await expect(listener.push({ bytes: new Uint8Array(3), encoding: "pcm16" })).rejects.toThrow(
+      "the length must be a multiple of 2 bytes (one pcm16 sample), got 3 bytes",
+    );
+    for (const [wrong, given] of [
+      [null, "null"],
+      [[0.1], "Array"],
+      ["audio", "string"],
+      [{ bytes: "text", encoding: "pcm16" }, "Object"],
+    ] as const)
+      await expect(listener.push(wrong as never)).rejects.toThrow(
+        `a chunk must be a Float32Array, an Int16Array or { bytes: Uint8Array, encoding }, got ${given}`,
+      );
   });
 });

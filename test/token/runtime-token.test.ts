@@ -399,10 +399,16 @@ describe("applications and clients", () => {
     const box = createBox();
     const { applications } = box.service;
     const create = (name: string) => applications.create({ name, environment: "dev", geography: "us" });
-    const late = await create("late");
-    box.advance(-1000);
     const early = await create("early");
-    expect((await applications.list()).map(({ name }) => name)).toEqual(["early", "late"]);
+    box.advance(1000);
+    const late = await create("late");
+    const { documents } = box.service;
+    const { list } = documents;
+    // A store has no order of its own.
+    for (const inStore of [list, async (name: string) => (await list(name)).reverse()]) {
+      documents.list = inStore;
+      expect((await applications.list()).map(({ name }) => name)).toEqual(["early", "late"]);
+    }
     const deleted = await Promise.allSettled([applications.delete(early.id), applications.delete(early.id)]);
     expect(deleted).toMatchObject([{ status: "fulfilled" }, { status: "rejected", reason: { code: "not_found" } }]);
     expect((await applications.list()).map(({ id }) => id)).toEqual([late.id]);
