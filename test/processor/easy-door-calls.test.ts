@@ -197,6 +197,11 @@ describe("answers", () => {
     const both = { bytes: pcm16([take(7, 4), take(9, 4)]), encoding: "pcm16", rateHz, channels: 2 } as const;
     expect((await voice.verify("ada", both, { channel: 1 })).decision).toBe("AUTHENTIC");
     expect((await voice.verify("ada", both, { channel: 2 })).decision).toBe("NO_MATCH");
+    // Headerless bytes have one channel unless more are named.
+    const one = { bytes: pcm16([take(7, 4)]), encoding: "pcm16", rateHz } as const;
+    const heard = async (given: Audio) =>
+      (await voice.verify("ada", given, { ignoreCheckpoints: true })).netSpeechSeconds;
+    expect(await heard(one)).toBe(await heard({ ...one, channels: 1 }));
     const sent = vi.spyOn(world.processor, "verify");
     await voice.verify("ada", both);
     await voice.verify("ada", both, { channel: 0 });
