@@ -180,6 +180,18 @@ describe("answers", () => {
     });
   });
 
+  test("identify leaves out a profile that it did not ask for", async () => {
+    await voice.enroll("ada", takes(7));
+    const identify = world.processor.identify.bind(world.processor);
+    vi.spyOn(world.processor, "identify").mockImplementation(async (request, options) => {
+      const { result, ...rest } = await identify(request, options);
+      const [ada] = result!.voiceprintResults;
+      const other = { ...ada!, gkVoiceprintProfileId: { ...ada!.gkVoiceprintProfileId!, value: "another" } };
+      return { ...rest, result: { ...result!, voiceprintResults: [other, ada!] } };
+    });
+    expect((await voice.identify(audio(7, 4))).candidates.map(({ name }) => name)).toEqual(["ada"]);
+  });
+
   test("watch needs an enrolled fraudster, and names no person", async () => {
     expect(await refusal(voice.watch(audio(9, 4)))).toMatchObject({ code: "NOT_FOUND" });
     await expect(voice.watch(audio(9, 4))).rejects.toThrow("no fraudster is enrolled; enroll one before watching");
