@@ -27,6 +27,8 @@ export function reportHtml(title: string, evaluations: readonly Evaluation[], at
   figure { margin: 0; max-width: 100%; }
   figure svg { max-width: 100%; height: auto; background: transparent; color: var(--ink); }
   figcaption { font-weight: 600; }
+  .key { margin-left: .75rem; font-weight: 400; white-space: nowrap; }
+  .key::before { display: inline-block; width: .8em; height: .8em; margin-right: .35em; background: var(--color); opacity: .55; content: ""; }
   .note { color: var(--faint); }
   .path { overflow-wrap: anywhere; text-align: left; }
   .whole { white-space: nowrap; }
@@ -34,9 +36,11 @@ export function reportHtml(title: string, evaluations: readonly Evaluation[], at
     th, td { padding: .25rem .3rem; font-size: 13px; }
   }
 </style>
+<main>
 <h1>${escapeHtml(title)}</h1>
 <p class="note">Made ${at.toISOString()} by vivavoce. Intervals are 95 %, from a bootstrap over speakers; without errors, the upper limit follows from the number of speakers.</p>
 ${body}
+</main>
 </html>
 `;
 }
@@ -52,10 +56,10 @@ function section(evaluation: Evaluation): string {
     ([name, value]) => `<tr><td>${name}</td>${cell(String(value), false)}</tr>`,
   );
   return `${heading}
-<div class="wide"><table>${figures.join("")}</table></div>
+${wide("Figures", `<table>${figures.join("")}</table>`)}
 <div class="plots">
-  <figure><figcaption>Detection error trade-off</figcaption>${svg(detPlot(detCurve(evaluation.trials), { line: INK, diagonal: FAINT }))}</figure>
-  <figure><figcaption>Scores</figcaption>${histogram(evaluation)}</figure>
+  <figure><figcaption>Detection error trade-off</figcaption>${svg("Detection error trade-off", detPlot(detCurve(evaluation.trials), { line: INK, diagonal: FAINT }))}</figure>
+  <figure><figcaption>Scores${key("same person", INK)}${key("different people", OTHER)}</figcaption>${histogram(evaluation)}</figure>
   <figure><figcaption>Calibration</figcaption>${calibrationPlot(evaluation)}</figure>
 </div>
 ${tablesOf(evaluation, summary).map(tableHtml).join("\n")}
@@ -65,9 +69,15 @@ ${failures}`;
 function tableHtml({ title, head, rows, files = 0, notes = [] }: FigureTable): string {
   const lines = rows.map((row) => `<tr>${row.map((value, i) => cell(String(value), i < files)).join("")}</tr>`);
   return `<h3>${title}</h3>
-<div class="wide"><table><tr>${head.map((name) => `<th>${name}</th>`).join("")}</tr>${lines.join("")}</table></div>
+${wide(title, `<table><tr>${head.map((name) => `<th scope="col">${name}</th>`).join("")}</tr>${lines.join("")}</table>`)}
 ${notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`).join("")}`;
 }
+
+/** A table that may be wider than a phone. It has a place in the tab order, so that the keyboard can scroll it. */
+const wide = (name: string, table: string): string =>
+  `<div class="wide" role="region" aria-label="${name}" tabindex="0">${table}</div>`;
+
+const key = (name: string, color: string): string => ` <span class="key" style="--color: ${color}">${name}</span>`;
 
 /** A line may break only between a figure and its interval; the name of a file may break anywhere. */
 function cell(text: string, isFile: boolean): string {
@@ -120,20 +130,14 @@ function histogram({ trials }: Evaluation): string {
       share: count / chosen.length,
     }));
   });
-  return svg({
+  return svg("Scores", {
     width: 420,
     height: 420,
     marginLeft: 55,
     x: { label: "log-likelihood ratio" },
     y: { label: "share of trials of its kind", grid: true },
     color: { legend: false, domain: ["same person", "different people"], range: [INK, OTHER] },
-    marks: [
-      Plot.rectY(rows, { x1: "from", x2: "to", y2: "share", y1: () => 0, fill: "kind", fillOpacity: 0.55 }),
-      Plot.text([{ at: high, label: "blue: same person, red: different people" }], {
-        frameAnchor: "top-right",
-        text: "label",
-      }),
-    ],
+    marks: [Plot.rectY(rows, { x1: "from", x2: "to", y2: "share", y1: () => 0, fill: "kind", fillOpacity: 0.55 })],
   });
 }
 
@@ -148,7 +152,7 @@ function calibrationPlot({ trials }: Evaluation): string {
     { score: block.lowest, best: block.llr },
     { score: block.highest, best: block.llr },
   ]);
-  return svg({
+  return svg("Calibration", {
     width: 420,
     height: 420,
     marginLeft: 55,
@@ -167,10 +171,14 @@ function calibrationPlot({ trials }: Evaluation): string {
   });
 }
 
-function svg(options: Plot.PlotOptions): string {
+/** One image for screen readers; the tables have the numbers. */
+function svg(name: string, options: Plot.PlotOptions): string {
   const { document } = parseHTML("<!doctype html><html><body></body></html>");
   const plot = Plot.plot({ ...options, document: document as unknown as Document });
+  for (const part of plot.querySelectorAll("[aria-label]")) part.removeAttribute("aria-label");
   plot.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  plot.setAttribute("role", "img");
+  plot.setAttribute("aria-label", name);
   return plot.outerHTML;
 }
 

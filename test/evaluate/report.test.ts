@@ -6,6 +6,7 @@ import { callersOf, openSet } from "../../src/evaluate/open-set.js";
 import { reportHtml } from "../../src/evaluate/report.js";
 import { NET_SPEECH_BANDS, type ScoredTrial, SNR_BANDS, summarize, summarizeBy } from "../../src/evaluate/summary.js";
 import { worstPairs } from "../../src/evaluate/verdicts.js";
+import { barriers, launch } from "../chromium.js";
 
 function evaluationOf(trials: ScoredTrial[]): Evaluation {
   return {
@@ -71,6 +72,22 @@ describe("the report", () => {
       expect(html).toContain(words);
     expect(html).not.toContain("<a>.wav");
     expect(html).not.toMatch(/<script|(src|href)="http/);
+  });
+
+  it("can be read on a phone, in the dark, by keyboard and with a screen reader", { timeout: 180_000 }, async () => {
+    const browser = await launch();
+    try {
+      const page = await browser.newPage({ viewport: { width: 390, height: 844 }, colorScheme: "dark" });
+      await page.setContent(reportHtml("DEV", [evaluationOf(trials)], new Date(0)));
+      expect(await barriers(page)).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+      for (const name of ["Detection error trade-off", "Scores", "Calibration"])
+        expect(await page.getByRole("img", { name }).count()).toBe(1);
+      // The colors are named by a key, not in words that hold only in light mode.
+      expect(await page.locator(".key").allTextContents()).toEqual(["same person", "different people"]);
+    } finally {
+      await browser.close();
+    }
   });
 
   it("lists each pair of speakers once, with its worst trial, the worst pairs first", () => {

@@ -152,6 +152,11 @@ test("decisions appear as they are made, together with load, profiles and watchl
   await decisions().getByText("No match", { exact: true }).waitFor();
   expect(await decisions().count()).toBe(2);
   expect(await decisions().first().textContent()).toContain("No match");
+  // The list may reach back days; risk and reliability have their scales.
+  const [at, , , , risk, reliability] = await decisions().first().locator("td").allTextContents();
+  expect(at).toMatch(/^\d{1,2} [A-Z][a-z]+, \d\d:\d\d:\d\d$/);
+  expect(risk).toMatch(/^\d+ of 1000$/);
+  expect(reliability).toMatch(/^\d+ of 100$/);
 
   const session = await openSession(client);
   const { gk_voiceprint_profile_id: fraudster } = await client.call("CreateVoiceprintProfile", {
