@@ -293,7 +293,9 @@ test("works where memory cannot be shared, and says when the audio device does n
 });
 
 test("explains a refused and an unplugged microphone; fits a phone in dark mode", { timeout: 120_000 }, async () => {
-  const phone = await context.newPage();
+  // With storage of its own: what was said before the microphone was unplugged is enrolled.
+  const own = await browser.newContext();
+  const phone = await own.newPage();
   await phone.emulateMedia({ colorScheme: "dark" });
   await phone.setViewportSize({ width: 360, height: 740 });
   await phone.addInitScript(() => {
@@ -328,7 +330,7 @@ test("explains a refused and an unplugged microphone; fits a phone in dark mode"
   );
   const width = await phone.evaluate(() => document.documentElement.scrollWidth);
   expect(width).toBeLessThanOrEqual(360);
-  await phone.close();
+  await own.close();
 });
 
 test("works after a reload, with the network off", { timeout: 180_000 }, async () => {
