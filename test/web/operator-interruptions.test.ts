@@ -102,7 +102,7 @@ test("the focus stays on a row while the table is redrawn", { timeout: 120_000 }
   await linkOf("bert").focus();
   people = ["zoe", ...people];
   await linkOf("zoe").waitFor(soon);
-  expect(await focused()).toBe(`button ${strings.profile.id} id-of-bert`);
+  await expect.poll(focused, soon).toBe(`button ${strings.profile.id} id-of-bert`);
 });
 
 test("after a dialog the focus is where it was, or near it if that is gone", { timeout: 120_000 }, async () => {
@@ -115,7 +115,7 @@ test("after a dialog the focus is where it was, or near it if that is gone", { t
   await expect.poll(() => page.evaluate(() => document.activeElement!.closest("dialog") !== null)).toBe(true);
   await page.keyboard.press("Escape");
   await dialogs(0);
-  expect(await focused()).toBe(`button ${strings.profile.id} id-of-bert`);
+  await expect.poll(focused, soon).toBe(`button ${strings.profile.id} id-of-bert`);
   // Somebody else erases the row behind the dialog.
   await linkOf("zoe").press("Enter");
   await inDialog(strings.profile.erase).waitFor();
@@ -123,7 +123,7 @@ test("after a dialog the focus is where it was, or near it if that is gone", { t
   await expect.poll(() => profiles().count(), soon).toBe(people.length);
   await page.keyboard.press("Escape");
   await dialogs(0);
-  expect(await focused()).toBe("#part");
+  await expect.poll(focused, soon).toBe("#part");
   // A profile is erased by keyboard: the focus goes to the table that it was in.
   await linkOf("bert").press("Enter");
   await inDialog(strings.profile.erase).press("Enter");
@@ -220,4 +220,25 @@ test("a session that ends is renewed once, however many requests are refused on 
   await page.waitForRequest((request) => new URL(request.url()).pathname === "/oauth2/token", soon);
   await page.getByRole("heading", { name: strings.load.heading }).waitFor(soon);
   expect(begun).toHaveLength(1);
+});
+
+test("a request that is refused while the session is being ended does not lead to a new sign-in", {
+  timeout: 120_000,
+}, async () => {
+  await page.evaluate(() => {
+    const now = Date.now;
+    Date.now = () => now() + 60_000;
+  });
+  let refused = () => {};
+  const poll = new Promise<void>((resolve) => {
+    refused = resolve;
+  });
+  await page.route("**/management/v1/me/sign-out", async (route) => {
+    await page.route("**/operator/v1/**", (polled) => polled.fulfill({ status: 401, json: {} }).then(refused));
+    await poll;
+    await route.continue();
+  });
+  await page.getByRole("button", { name: strings.account.signOut }).click();
+  await page.getByText(strings.account.signedOut).waitFor(soon);
+  expect(new URL(page.url()).pathname).toBe(new URL(box.operatorUrl!).pathname);
 });

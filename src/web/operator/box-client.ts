@@ -21,6 +21,9 @@ const freshMs = 10_000;
 const rowsOfPage = "10";
 
 export class BoxClient {
+  /** While the box ends the session, a poll that it refuses must not lead to a new sign-in. */
+  #isSigningOut = false;
+
   constructor(readonly signedIn: SignedIn) {}
 
   readonly box = () => this.#get("box");
@@ -46,7 +49,15 @@ export class BoxClient {
 
   readonly changePassword = (current: string, password: string) =>
     this.#manage<void>("PUT", "/me/password", { current, password });
-  readonly signOut = () => this.#manage<void>("POST", "/me/sign-out");
+  readonly signOut = async () => {
+    this.#isSigningOut = true;
+    try {
+      await this.#manage<void>("POST", "/me/sign-out");
+    } catch (error) {
+      this.#isSigningOut = false;
+      throw error;
+    }
+  };
 
   readonly applications: Pick<
     Applications,
@@ -87,7 +98,7 @@ export class BoxClient {
     if (response.ok) return (await response.json()) as Answer;
     const { status } = response;
     // Leaving the page would lose what was typed into an open dialog.
-    const mayLeave = document.querySelector("dialog[open]") === null;
+    const mayLeave = !this.#isSigningOut && document.querySelector("dialog[open]") === null;
     if (status === 401 && mayLeave && Date.now() - this.signedIn.at > freshMs) return beginSignIn();
     const why = await refusalOf(response);
     if (status === 401 || status === 403) throw new Refused(why);
