@@ -12,7 +12,8 @@ function guarded(part: object, isClosed: () => boolean): object {
     if (isClosed()) throw closed();
   };
   const rethrow = (error: unknown): never => {
-    const isClear = error instanceof StoreError || error instanceof SealError;
+    // A database that is being closed does not answer either.
+    const isClear = error instanceof SealError || (error instanceof StoreError && error.code !== "unavailable");
     throw isClosed() && !isClear ? closed(error) : error;
   };
   async function* items(method: Method, values: unknown[]): AsyncIterable<unknown> {
