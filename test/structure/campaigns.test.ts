@@ -27,7 +27,7 @@ test.each([
   ["erase", ["--count", "6"]],
   ["crash", ["--count", "6", "--store", "folder"]],
   ["crash", ["--only", "models", "--count", "2", "--store", "folder"]],
-  ["crash", ["--only", "commands", "--count", "2"]],
+  ["crash", ["--only", "commands", "--count", "1"]],
   ["load", ["--seconds", "8", "--callers", "6", "--store", "memory"]],
 ])(
   "%s %s",
