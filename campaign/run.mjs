@@ -12,7 +12,7 @@ globalThis.gc = runInNewContext("gc");
 const CAMPAIGNS = ["crash", "fuzz", "calls", "load", "tokens", "erase"];
 
 const USAGE = `usage: npm run campaign -- ${CAMPAIGNS.join("|")} [--seconds n] [--count n] [--seed n] [--json]
-  crash: [--only migration|models|commands] [--store folder|postgres]   load: [--callers n] [--day] [--store memory]
+  crash: [--only migration|models|commands] [--store folder|postgres]   calls: [--only dialect,…]   load: [--callers n] [--day] [--store memory]
 What each does: docs/RELIABILITY.md`;
 
 const { values, positionals } = read({

@@ -1,7 +1,7 @@
 /**
- * Kills of commands on an embedded store: `enroll`, `erase`, `people`, and `keys rotate`, with and without a new master key. After every kill the store
- * opens, with the previous master key too if a new one was on its way; who was enrolled is verified with a recording that nobody has heard, who was
- * erased is gone, and a command that was killed gets through when it is given again.
+ * Kills commands on an embedded store: `enroll`, `erase`, `people`, and `keys rotate`, with and without a new master key. After every kill the store
+ * must open, with both master keys if one was being replaced; enrolled people are verified with a new recording, erased people must be gone, and a
+ * killed command must succeed when it is run again.
  */
 import { randomBytes } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -18,9 +18,9 @@ import { runCommand } from "./killed-command.mjs";
 const SCOPE = "default";
 const PEOPLE = 4;
 const ENROLLED_FROM = 3;
-/** Of the commands, those that are left alone: otherwise hardly anybody would ever be enrolled. */
+/** Share of the commands that are not killed: otherwise hardly anybody would ever be enrolled. */
 const FINISHED_SHARE = 0.4;
-/** Nobody is enrolled from it. */
+/** A recording that nobody is enrolled from. */
 const CALL = 99;
 const takeOf = (speaker, take) => pcm16Wav(speak({ speaker, seconds: 4, rateHz: 8000, seed: take }), 8000);
 
@@ -71,7 +71,7 @@ export async function commandsLane({ root, random, isOver, counts, violate: tell
           name: "keys rotate with a new master key",
           args: ["keys", "rotate"],
           begin() {
-            // One that was killed is given again, with the same two keys.
+            // After a kill it is run again, with the same two keys.
             if (keys.previous === null) keys = { master: newKey(), previous: keys.master };
           },
           done() {
@@ -98,7 +98,7 @@ export async function commandsLane({ root, random, isOver, counts, violate: tell
     };
   }
 
-  /** A command that was under way has been done or not; an enrollment may also have stopped in the middle. */
+  /** A killed command has taken effect or not; an enrollment may also have stopped in the middle. */
   async function check() {
     const bytes = (key) => Buffer.from(key, "hex");
     const store = await openEmbeddedStore(location, {

@@ -2,10 +2,10 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 const COMMAND = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-/** A command hangs that takes so long. */
+/** A command that takes longer counts as hung. */
 const HUNG_MS = 600_000;
 
-/** A command as somebody types it, killed after `killMs` unless that is null. */
+/** Runs a command of the command line, killed after `killMs` unless that is null. */
 export async function runCommand(args, env, killMs) {
   const startedAt = performance.now();
   const child = spawn(process.execPath, [COMMAND, ...args], {

@@ -167,6 +167,7 @@ export class Call {
   }
 
   #close(isBusy: boolean): void {
+    if (this.#isClosed) return;
     this.#isClosed = true;
     const close = () => this.socket.close(isBusy);
     if (this.session.isClosedByPeer) this.#closing = setTimeout(close, PEER_CLOSES_MS);

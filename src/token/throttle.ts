@@ -40,12 +40,10 @@ const short = (name: string): string =>
 
 /** A subscriber of IPv6 has a whole network (/64), so its addresses count as one. */
 export function networkOf(address: string): string {
-  if (!isIPv6(address) || address.includes(".")) return address;
   // Without the zone, which may contain anything.
-  const [head, tail = []] = address
-    .replace(/%.*/, "")
-    .split("::")
-    .map((part) => part.split(":"));
+  const plain = address.replace(/%.*/, "");
+  if (!isIPv6(plain) || plain.includes(".")) return plain;
+  const [head, tail = []] = plain.split("::").map((part) => part.split(":"));
   const zeros = Array<string>(8 - head!.length - tail.length).fill("0");
   const network = [...head!, ...zeros, ...tail]
     .slice(0, 4)

@@ -1,8 +1,9 @@
 /** What a single call must not do to the box. */
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { type ListenRequest, StatusCode, StatusError } from "../../src/contract/index.js";
 import { AsteriskWebSocketSession } from "../../src/telephony/asterisk-websocket/asterisk-websocket.js";
 import { AudioForkSession } from "../../src/telephony/audio-fork/audio-fork.js";
+import { AudioHookSession } from "../../src/telephony/audiohook/audiohook.js";
 import { Call, type CallParts } from "../../src/telephony/call.js";
 import { DialectSession, events, type Received } from "../../src/telephony/port.js";
 import { RtpSession } from "../../src/telephony/rtp/rtp.js";
@@ -183,4 +184,26 @@ it("a call that is refused is logged once, whatever its peer still sends", async
   for (let n = 0; n < 3; n++) started!.receive("MEDIA_START connection_id:a format:ulaw");
   await started!.leaveWhenOver();
   expect(logged).toEqual(["MEDIA_START was sent twice"]);
+});
+
+it("a call that fails after Genesys closed the connection does not wait for that", async () => {
+  vi.useFakeTimers();
+  try {
+    const line = { name: "line", scope: "bank", engagement: "" };
+    const startEngagement = async () => {
+      throw new StatusError({ statusCode: StatusCode.BUSY, message: "the store is busy" });
+    };
+    const log = { warn: vi.fn() };
+    const parts = { line, exchange: { startEngagement }, log } as unknown as CallParts;
+    await new Promise<void>((over) => {
+      const call = new Call(parts, new AudioHookSession(), { send() {}, close() {}, flow: null }, over);
+      const media = [{ type: "audio", format: "PCMU", channels: ["external"], rate: 8000 }];
+      call.receive(JSON.stringify({ version: "2", type: "open", seq: 1, id: "call", parameters: { media } }));
+      call.hangUp();
+    });
+    expect(log.warn).toHaveBeenCalledOnce();
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
 });

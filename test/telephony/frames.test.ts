@@ -305,6 +305,7 @@ describe("AudioHook", () => {
     const busy = new StatusError({ statusCode: StatusCode.BUSY, message: "all live calls are in use" });
     expect(types(refused.refuse(busy))).toEqual(["disconnect"]);
     expect(types(refused.receive(message("close", 2)).replies)).toEqual(["closed"]);
+    expect(refused.finished()).toEqual([]);
     failing.receive(message("close", 2));
     expect(types(failing.refuse(busy))).toEqual(["closed"]);
   });

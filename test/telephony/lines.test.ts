@@ -270,7 +270,7 @@ describe("ports of RTP calls", () => {
 
   it("the log says why an announced call did not arrive, and that a part of one was ignored", async () => {
     const line = { name: "rtp", dialect: "rtp", scope, configset: "ivr-text-dependent" } as const;
-    box = await startLiveBox({ telephony: [{ ...line, ports: [0, 0], announcedSeconds: 0.5 }] });
+    box = await startLiveBox({ telephony: [{ ...line, ports: [0, 0], announcedSeconds: 2 }] });
     await box.enroll("+4930", speaker);
     const caller = createSocket("udp4");
     const call = async (...payloadTypes: number[]) => {
@@ -285,7 +285,7 @@ describe("ports of RTP calls", () => {
     const said = warned().map(({ message, reason }) => `${message}: ${reason}`);
     expect(said.sort()).toEqual([
       "a part of a call was ignored: packets of payload type 8 were ignored; ulaw has 0",
-      "an announced call did not arrive: no RTP packet came to its port within 0.5 s",
+      "an announced call did not arrive: no RTP packet came to its port within 2 s",
       "an announced call did not arrive: packets of payload type 8 were ignored; ulaw has 0",
     ]);
     caller.close();

@@ -136,8 +136,10 @@ export class AudioHookSession extends DialectSession {
   }
 
   override finished(): readonly Frame[] {
+    // After a refusal, `close` is answered at once.
+    const isUnanswered = this.#isChecking && this.#isClosing;
     this.#isChecking = false;
-    return this.#isClosing ? [this.#message("closed", {})] : [];
+    return isUnanswered ? [this.#message("closed", {})] : [];
   }
 
   override refuse(error: StatusError): readonly Frame[] {
