@@ -37,8 +37,8 @@ export function checkEmbedding(embedding: Float32Array, dimensions: number): voi
 
 /** The kernels take what is not a number as not measured, and a template would carry it on. */
 function checkMeasures({ netSpeechSeconds, snrDb, bandwidthHz }: Omit<Voice, "embedding">): void {
-  if (!(netSpeechSeconds > 0 && Number.isFinite(netSpeechSeconds)))
-    throw badArgument(`netSpeechSeconds must be above 0, got ${netSpeechSeconds}`);
+  if (!(netSpeechSeconds >= 0 && Number.isFinite(netSpeechSeconds)))
+    throw badArgument(`netSpeechSeconds must be at least 0, got ${netSpeechSeconds}`);
   for (const [name, value] of Object.entries({ snrDb, bandwidthHz }))
     if (value !== null && !Number.isFinite(value))
       throw badArgument(`${name} must be a number, or null if it was not measured, got ${value}`);
@@ -123,7 +123,10 @@ export class Scoring {
         `a template can be trained from at most ${run.scoringMostRows()} segments, got ${n}`,
       );
     }
-    segments.forEach(checkMeasures);
+    for (const segment of segments) {
+      checkMeasures(segment);
+      if (segment.netSpeechSeconds === 0) throw badArgument("netSpeechSeconds of each segment must be above 0, got 0");
+    }
     try {
       const weights = segments.map((segment) => segment.netSpeechSeconds);
       this.#writeRows(segments, weights);

@@ -156,7 +156,7 @@ describe("stopping when something goes wrong", () => {
     const input = await world.heard(take(7, 30), other);
     const cut = processor.processAudio(
       { context: other, input, isForEnrollment: true },
-      { onProgress: () => void processor.stopSession({ context: other }) },
+      { onProgress: () => void store.sessions.stop("bank", other.gkSessionId!.value!, world.clock.at) },
     );
     expect(await refusal(cut)).toMatchObject(stopped);
     expect(added).toHaveLength(1);

@@ -62,7 +62,7 @@ test("the metrics and the page of a box use its own calibration", async () => {
 test("a page with another model keeps the calibration of that model, and the log says so", async () => {
   const { inline, logged } = await started(randomModel({ seed: 2 }));
   expect(inline).toBeUndefined();
-  expect(logged.join()).toContain("the page uses the calibration of its own model");
+  expect(logged.join()).toContain("the page uses its model's own calibration");
 });
 
 test("the error for a missing calibration file names the file", async () => {

@@ -109,7 +109,7 @@ describe("signing out", () => {
     const { value } = browser.cookies.get("vivavoce_session")!;
     const forged = await browser.go("/sign-out", form(null, { form_token: "guess" }));
     expect(forged.response.status).toBe(403);
-    expect(forged.text).toContain("This form has expired. Reload the page and try again.");
+    expect(forged.text).toContain("This form has expired. Open it again and try once more.");
     expect(await box.service.sessions.find(value)).not.toBeNull();
 
     expect((await send("/sign-out", {})).url.pathname).toBe("/sign-in");

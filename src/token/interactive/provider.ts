@@ -202,11 +202,12 @@ export function createAuthorizationFlow(service: TokenService) {
   async function answered(
     request: Request,
     answer: (library: Provider, clientId: string) => Promise<InteractionResults> | InteractionResults,
+    /** Consent is added to the sign-in that it follows. A sign-in must not keep the consent of another user before it. */
+    mergeWithLastSubmission = false,
   ): Promise<string> {
     const { library, incoming, outgoing, found } = await details(request);
     const result = await answer(library, String(found.params.client_id));
-    // The consent is added to the sign-in that it follows.
-    return library.interactionResult(incoming, outgoing, result, { mergeWithLastSubmission: true });
+    return library.interactionResult(incoming, outgoing, result, { mergeWithLastSubmission });
   }
 
   const login = (accountId: string) => ({ login: { accountId, remember: false } });
@@ -290,7 +291,7 @@ export function createAuthorizationFlow(service: TokenService) {
         ...(await newGrant(library, clientId, userId)),
       })),
     consented: (request: Request, userId: string) =>
-      answered(request, (library, clientId) => newGrant(library, clientId, userId)),
+      answered(request, (library, clientId) => newGrant(library, clientId, userId), true),
     denied: (request: Request, description: string) =>
       answered(request, () => ({ error: "access_denied", error_description: description })),
   };
