@@ -173,7 +173,8 @@ test("the score moves for the person who is chosen now", { timeout: 180_000 }, a
   await page.selectOption("#person", longName);
   await says(page, strings.verify.no(longName));
   await isIdle();
-  expect(await page.evaluate("reached")).toEqual([]);
+  // Until she was no longer chosen, the score may have reached the mark for Anna once more.
+  expect(await page.evaluate("reached")).not.toContain(longName);
 });
 
 test("while the voice model loads, nobody is said to be missing", { timeout: 120_000 }, async () => {
