@@ -225,7 +225,10 @@ export class Stage {
     this.#ring.phase = "working";
     this.say(strings.record.working);
     await microphone.close();
-    await this.#conclude(take, afterwards);
+    if (take.pieces.length > 0 || this.#take !== take) return this.#conclude(take, afterwards);
+    // It ended before any sound arrived, so there is nothing to check.
+    await this.#cancel();
+    this.#tell(afterwards);
   }
 
   async #conclude(take: Take, afterwards = strings.advice.ready): Promise<void> {

@@ -103,12 +103,11 @@ test("a microphone that is unplugged ends the recording, and what was said until
   await says(page, strings.enroll.taken(2));
   await isIdle();
   expect(await advice()).toBe(strings.microphone.unplugged);
-  // Without a word, nothing is enrolled, and the page says so.
+  // Without a word, or before any sound arrives, nothing is enrolled.
   await record();
   await page.evaluate(() => (globalThis as unknown as { unplug(): void }).unplug());
-  await says(page, strings.enroll.refused);
+  await says(page, strings.microphone.unplugged);
   await isIdle();
-  expect(await advice()).toBe(strings.microphone.unplugged);
   expect(await page.getByRole("img", { name: strings.enroll.steps(1, 3) }).count()).toBe(1);
 });
 
