@@ -50,7 +50,8 @@ function checkSource(from: unknown, what: string): void {
   throw badArgument(`${what} must be a path, a URL or the bytes of a file (Uint8Array), got ${nameOf(from)}`);
 }
 
-const nameOf = (value: unknown): string => (typeof value === "object" ? value!.constructor.name : typeof value);
+const nameOf = (value: unknown): string =>
+  typeof value === "object" ? Object.prototype.toString.call(value).slice(8, -1) : typeof value;
 
 /** An error about the contents of a file names the file. */
 async function naming<T>(file: unknown, work: Promise<T>): Promise<T> {
