@@ -327,7 +327,7 @@ test("finds sessions, and shows one with its checks and its audio", { timeout: 1
     channelPlaybackDetectionParameters: {},
   });
   await part("sessions");
-  await sessions().first().waitFor();
+  await sessions().getByRole("button").first().waitFor();
   await isClean();
   const decision = page.getByLabel(strings.sessions.decision);
   await decision.selectOption("NO_MATCH");
