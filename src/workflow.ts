@@ -74,9 +74,12 @@ const owned = (scope: string, { kind, name, tag }: Owner) => ({
   profileTag: tag,
 });
 
+type ProfileFinder = Pick<Operations, "getGkVoiceprintProfileId">;
+type ProfileMaker = ProfileFinder & Pick<Operations, "createVoiceprintProfile">;
+
 /** `null` when the owner has no such profile. */
 export async function findProfile(
-  operations: Operations,
+  operations: ProfileFinder,
   scope: string,
   owner: Owner,
   options?: OperationOptions,
@@ -100,7 +103,7 @@ const MOST_TRIES = 10;
 
 /** The owner's profile, created if there is none. */
 export async function findOrCreateProfile(
-  operations: Operations,
+  operations: ProfileMaker,
   scope: string,
   owner: Owner,
   options?: OperationOptions,

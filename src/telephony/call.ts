@@ -15,6 +15,7 @@ import {
   StatusError,
 } from "../contract/index.js";
 import { LiveMessages } from "../server/live-messages.js";
+import { findOrCreateProfile, findProfile, type Owner } from "../workflow.js";
 import type { Exchange, TelephonyLog } from "./exchange.js";
 import { filled, type Line } from "./line.js";
 import { lineMessageOf } from "./line-message.js";
@@ -48,7 +49,6 @@ export interface CallParts {
 const WAITING_MESSAGES = 256;
 /** How long to wait for a peer that closes the connection itself. */
 const PEER_CLOSES_MS = 5000;
-const MOST_TRIES = 10;
 
 type Party = MessageInitShape<typeof ListenPartySchema>;
 type ProfileId = { value: string };
@@ -202,8 +202,7 @@ export class Call {
     const { line } = this.parts;
     const person = filled(line.claimedPerson, fields);
     const agent = filled(line.agent, fields);
-    const profile = person === "" ? null : await this.#profileOf(context, person);
-    const agentProfile = agent === "" ? null : await this.#profileOf(context, agent);
+    const [profile, agentProfile] = [await this.#profileOf(person), await this.#profileOf(agent)];
     const channel = (selected: number) => ({ channelSelector: { channel: selected } });
     const isShared = channels === 1 && line.separateVoices;
     const voiceSeparation = agentProfile ? { gkAgentVoiceprintProfileId: agentProfile } : {};
@@ -246,8 +245,16 @@ export class Call {
   /** `null` if the caller has a print. One that was never trained was left by a call that ended too early. */
   async #enrollment(context: SessionContext, person: string, known: ProfileId | null): Promise<Party["task"] | null> {
     if (known && !(await this.#isUnfinished(context, person, known))) return null;
-    const profile = known ?? (await this.#newProfile(context, person));
-    return { case: "enroll", value: { gkVoiceprintProfileId: profile } };
+    const { exchange, line } = this.parts;
+    const value = known?.value ?? (await findOrCreateProfile(exchange, line.scope, personNamed(person)));
+    return { case: "enroll", value: { gkVoiceprintProfileId: { value } } };
+  }
+
+  /** `null` without a name, or if the person has no profile. */
+  async #profileOf(name: string): Promise<ProfileId | null> {
+    const { exchange, line } = this.parts;
+    const value = name === "" ? null : await findProfile(exchange, line.scope, personNamed(name));
+    return value === null ? null : { value };
   }
 
   async #isUnfinished(context: SessionContext, person: string, { value }: ProfileId): Promise<boolean> {
@@ -255,28 +262,6 @@ export class Call {
     const { profiles } = await this.parts.exchange.listVoiceprintProfiles(wanted);
     const found = profiles.find(({ gkVoiceprintProfileId }) => gkVoiceprintProfileId?.value === value);
     return found?.printVersion === 0 && found.consent?.state !== ConsentState.WITHDRAWN;
-  }
-
-  async #newProfile(context: SessionContext, person: string): Promise<ProfileId> {
-    const owner = { case: "personId", value: person } as const;
-    for (let tries = 1; ; tries++) {
-      try {
-        const { gkVoiceprintProfileId } = await this.parts.exchange.createVoiceprintProfile({ context, owner });
-        return { value: gkVoiceprintProfileId!.value };
-      } catch (error) {
-        // Another call of the same person was faster. Its profile may be erased again when we look.
-        const exists = error instanceof StatusError && error.code === StatusCode.ALREADY_EXISTS;
-        const profile = exists ? await this.#profileOf(context, person) : null;
-        if (profile) return profile;
-        if (!exists || tries === MOST_TRIES) throw error;
-      }
-    }
-  }
-
-  async #profileOf(context: SessionContext, person: string): Promise<ProfileId | null> {
-    const owner = { case: "personId", value: person } as const;
-    const { gkVoiceprintProfileId } = await this.parts.exchange.getGkVoiceprintProfileId({ context, owner });
-    return gkVoiceprintProfileId ? { value: gkVoiceprintProfileId.value } : null;
   }
 
   #fail(error: unknown): void {
@@ -306,6 +291,8 @@ export class Call {
     this.#close(error.code === StatusCode.BUSY);
   }
 }
+
+const personNamed = (name: string): Owner => ({ kind: "person", name, tag: "" });
 
 type SessionContext = Extract<MessageInitShape<typeof ContextSchema>, { $typeName?: never }>;
 

@@ -21,7 +21,7 @@ const allowed: Record<string, readonly string[]> = {
   processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port"],
   token: ["contract", "store/port", "engagement", "./languages"],
   engagement: ["contract", "store/port", "token"],
-  telephony: ["contract", "server/live-messages", "server/websocket/open-socket"],
+  telephony: ["contract", "server/live-messages", "server/websocket/open-socket", "./workflow"],
   client: ["contract", "token/cache", "voiceprint/configuration-set", "./voiceprints"],
 };
 
