@@ -6,7 +6,7 @@
  */
 import type { Template, VoiceWindow } from "../engine/port.js";
 import { jsonOf } from "./copy.js";
-import type { ProcessedAudio } from "./port.js";
+import type { PlainProcessed, ProcessedAudio } from "./port.js";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -65,6 +65,19 @@ export function decodeVoice(bytes: Uint8Array): VoiceModel {
   const windows = header.windows.map(({ dimensions, ...window }) => ({ ...window, embedding: floats(dimensions) }));
   return { voice: { windows, embedding }, voiceClass: header.voiceClass };
 }
+
+/** An audio model as stores keep it: plain fields, and the bytes to seal. */
+export function splitProcessed({ voice, voiceClass, ...plain }: ProcessedAudio): {
+  plain: PlainProcessed;
+  content: Uint8Array;
+} {
+  return { plain, content: encodeVoice({ voice, voiceClass }) };
+}
+
+export const joinProcessed = (plain: PlainProcessed, content: Uint8Array): ProcessedAudio => ({
+  ...plain,
+  ...decodeVoice(content),
+});
 
 export const encodeJson = (value: unknown): Uint8Array => encoder.encode(jsonOf(value));
 export const decodeJson = (bytes: Uint8Array) => JSON.parse(decoder.decode(bytes));

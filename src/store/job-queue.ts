@@ -1,4 +1,4 @@
-/** Runs jobs one at a time in this process, for the store in memory. */
+/** States of jobs in all stores, which jobs a store without SQL trims, and the queue of the store in memory. */
 import type { Job } from "./port.js";
 
 interface QueuedJob {

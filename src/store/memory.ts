@@ -5,6 +5,7 @@
 import { refuseWhenClosed } from "./closed.js";
 import { copy, copyJson } from "./copy.js";
 import { StoreError } from "./errors.js";
+import { groupName, groupSize, hasMember, membersOnce, withMembers, withoutMembers } from "./group-record.js";
 import { ENDED_STATES, FAILED_STATE, JobQueue, jobsBeyond, UNFINISHED_STATES } from "./job-queue.js";
 import {
   type Check,
@@ -12,8 +13,7 @@ import {
   type EnrollmentSegment,
   type Group,
   type GroupKind,
-  groupName,
-  groupSize,
+  hasExpired,
   type Id,
   type Job,
   type MediaSegment,
@@ -252,11 +252,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         here.profiles.delete(id);
         here.segments.delete(id);
         const ownerIsGone = forgetProfileOf(here, profile.owner, id);
-        for (const group of here.groups.values()) {
-          const profileIds = group.profileIds.filter((member) => member !== id);
-          const ownerIds = group.ownerIds.filter((member) => !(ownerIsGone && member === profile.owner.id));
-          here.groups.set(group.id, { ...group, profileIds, ownerIds });
-        }
+        const gone = { profileIds: [id], ownerIds: ownerIsGone ? [profile.owner.id] : [] };
+        for (const group of here.groups.values())
+          here.groups.set(group.id, { ...group, ...withoutMembers(group, gone) });
         if (profile.template) markChanged(here, id);
         return true;
       },
@@ -286,11 +284,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
 
     groups: {
       async create(group) {
-        insert(scope(group.scopeId).groups, {
-          ...group,
-          profileIds: [...new Set(group.profileIds)],
-          ownerIds: [...new Set(group.ownerIds)],
-        });
+        insert(scope(group.scopeId).groups, { ...group, ...membersOnce(group) });
       },
       get: async (scopeId, kind, id) => copy(findGroup(scope(scopeId), kind, id)),
       async version(scopeId, kind, id) {
@@ -308,26 +302,16 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       },
       async holding(scopeId, profileId, ownerId) {
         const groups = [...scope(scopeId).groups.values()].sort(byId);
-        return groups
-          .filter(({ profileIds, ownerIds }) => profileIds.includes(profileId) || ownerIds.includes(ownerId))
-          .map(groupName);
+        return groups.filter((group) => hasMember(group, profileId, ownerId)).map(groupName);
       },
       async delete(scopeId, kind, id) {
         const here = scope(scopeId);
         return findGroup(here, kind, id) !== null && here.groups.delete(id);
       },
-      async addMembers(scopeId, kind, id, { profileIds, ownerIds }) {
-        return changeMembers(scope(scopeId), kind, id, (group) => ({
-          profileIds: [...new Set([...group.profileIds, ...profileIds])],
-          ownerIds: [...new Set([...group.ownerIds, ...ownerIds])],
-        }));
-      },
-      async removeMembers(scopeId, kind, id, { profileIds, ownerIds }) {
-        return changeMembers(scope(scopeId), kind, id, (group) => ({
-          profileIds: group.profileIds.filter((member) => !profileIds.includes(member)),
-          ownerIds: group.ownerIds.filter((member) => !ownerIds.includes(member)),
-        }));
-      },
+      addMembers: async (scopeId, kind, id, members) =>
+        changeMembers(scope(scopeId), kind, id, (group) => withMembers(group, members)),
+      removeMembers: async (scopeId, kind, id, members) =>
+        changeMembers(scope(scopeId), kind, id, (group) => withoutMembers(group, members)),
     },
 
     jobs: {
@@ -416,13 +400,12 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     what: "media" | "processed",
     scopeId: Id | null,
     stoppedBefore: number,
-    abandonedBefore = Number.NEGATIVE_INFINITY,
+    abandonedBefore?: number,
   ): number {
     let removed = 0;
     for (const here of scopeId === null ? scopes.values() : [scope(scopeId)]) {
       for (const { id, sessionId } of here[what].values()) {
-        const { startedAt, stoppedAt } = here.sessions.get(sessionId)!;
-        if (stoppedAt === null ? startedAt >= abandonedBefore : stoppedAt >= stoppedBefore) continue;
+        if (!hasExpired(here.sessions.get(sessionId)!, stoppedBefore, abandonedBefore)) continue;
         here[what].delete(id);
         removed++;
       }

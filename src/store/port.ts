@@ -33,6 +33,13 @@ export interface Session {
   readonly stoppedAt: number | null;
 }
 
+/** Whether what was recorded in the session is removed by `expire`. */
+export const hasExpired = (
+  { startedAt, stoppedAt }: Session,
+  stoppedBefore: number,
+  abandonedBefore = Number.NEGATIVE_INFINITY,
+): boolean => (stoppedAt === null ? startedAt < abandonedBefore : stoppedAt < stoppedBefore);
+
 /** One check of a session, as GetSessionDecision fuses them. Numbers are the contract's enumerations. */
 export interface Check {
   readonly id: Id;
@@ -201,16 +208,6 @@ export interface GroupSize extends GroupName {
 
 /** Profiles by their ids, and owners with all their profiles. */
 export type Members = Pick<Group, "profileIds" | "ownerIds">;
-
-/** For stores that keep a group and its members in one record. */
-export const groupName = ({ id, scopeId, kind, tag }: Group): GroupName => ({ id, scopeId, kind, tag });
-
-/** A group with its members counted. */
-export const groupSize = (group: Group): GroupSize => ({
-  ...groupName(group),
-  profiles: group.profileIds.length,
-  owners: group.ownerIds.length,
-});
 
 /** Work on many profiles that runs in the background. */
 export interface Job {

@@ -4,7 +4,7 @@
  */
 import type { IDBPTransaction, StoreNames } from "idb";
 import type { Id } from "../port.js";
-import type { KeyId } from "../seal/key-ring.js";
+import type { DoomedKey } from "../seal/key-ring.js";
 import type { Vault } from "../seal/vault.js";
 import type { StoreDatabase, StoreSchema } from "./schema.js";
 
@@ -12,11 +12,6 @@ export interface IdbContext {
   readonly db: StoreDatabase;
   readonly vault: Vault;
   readonly now: () => number;
-}
-
-export interface DoomedKey {
-  readonly scopeId: string;
-  readonly keyId: KeyId;
 }
 
 /** Call after the transaction that removed the rows and marked the keys as doomed. */

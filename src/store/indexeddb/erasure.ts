@@ -4,9 +4,11 @@
  */
 import { untilUncontended } from "../contention.js";
 import { SealError } from "../errors.js";
+import { withoutMembers } from "../group-record.js";
 import type { Id, OnUnopened } from "../port.js";
-import { type DoomedKey, destroyDoomed, type IdbContext, markPrintChanged } from "./context.js";
-import { KEY, type RecordingKind, recordingPlace } from "./recordings.js";
+import type { DoomedKey } from "../seal/key-ring.js";
+import { destroyDoomed, type IdbContext, markPrintChanged } from "./context.js";
+import { KEY, placeOf, type RecordingKind } from "./recordings.js";
 import { within } from "./schema.js";
 
 export async function eraseProfile(
@@ -95,10 +97,9 @@ async function removeRows({ db }: IdbContext, scopeId: Id, id: Id): Promise<{ ke
   const ownerId = profile.owner.id;
   const ownerIsGone = (await tx.objectStore("profiles").index("owner").count([scopeId, ownerId])) === 0;
   if (ownerIsGone) await tx.objectStore("owners").delete([scopeId, ownerId]);
+  const gone = { profileIds: [id], ownerIds: ownerIsGone ? [ownerId] : [] };
   for (const group of await tx.objectStore("groups").getAll(within(scopeId))) {
-    const profileIds = group.profileIds.filter((member) => member !== id);
-    const ownerIds = group.ownerIds.filter((member) => !(ownerIsGone && member === ownerId));
-    await tx.objectStore("groups").put({ ...group, profileIds, ownerIds });
+    await tx.objectStore("groups").put({ ...group, ...withoutMembers(group, gone) });
   }
   if (profile.sealed) await markPrintChanged(tx, scopeId, id);
   for (const sessionId of sessionIds) {
@@ -142,7 +143,7 @@ async function replaceSessionKey(
   let areKeysLost = false;
   for (const record of key ? left : []) {
     try {
-      const sealed = await vault.reseal(key!, recordingPlace(kind, record), record.sealed);
+      const sealed = await vault.reseal(key!, placeOf(kind, record), record.sealed);
       if (sealed) resealed.push({ id: record.id, sealed });
       else onUnopened(record.id);
     } catch (error) {

@@ -1,5 +1,6 @@
 /** Groups and watchlists. */
-import { type Group, type GroupKind, groupName, groupSize, type Id, type Members, type Store } from "../port.js";
+import { groupName, groupSize, hasMember, membersOnce, withMembers, withoutMembers } from "../group-record.js";
+import type { Group, GroupKind, Id, Members, Store } from "../port.js";
 import type { IdbContext } from "./context.js";
 import { afterId, inStoreWords, type StoredGroup, within } from "./schema.js";
 
@@ -30,9 +31,7 @@ export function createGroups({ db }: IdbContext): Store["groups"] {
 
   return {
     async create(group) {
-      const profileIds = [...new Set(group.profileIds)];
-      const ownerIds = [...new Set(group.ownerIds)];
-      await inStoreWords(group.id, db.add("groups", { ...group, profileIds, ownerIds }));
+      await inStoreWords(group.id, db.add("groups", { ...group, ...membersOnce(group) }));
     },
     async get(scopeId, kind, id) {
       const group = await find(scopeId, kind, id);
@@ -58,20 +57,12 @@ export function createGroups({ db }: IdbContext): Store["groups"] {
     },
     async holding(scopeId, profileId, ownerId) {
       return (await db.getAll("groups", within(scopeId)))
-        .filter(({ profileIds, ownerIds }) => profileIds.includes(profileId) || ownerIds.includes(ownerId))
+        .filter((group) => hasMember(group, profileId, ownerId))
         .map(groupName);
     },
     delete: (scopeId, kind, id) => change(scopeId, kind, id, () => null),
-    addMembers: (scopeId, kind, id, { profileIds, ownerIds }) =>
-      change(scopeId, kind, id, (group) => ({
-        profileIds: [...new Set([...group.profileIds, ...profileIds])],
-        ownerIds: [...new Set([...group.ownerIds, ...ownerIds])],
-      })),
-    removeMembers: (scopeId, kind, id, { profileIds, ownerIds }) =>
-      change(scopeId, kind, id, (group) => ({
-        profileIds: group.profileIds.filter((member) => !profileIds.includes(member)),
-        ownerIds: group.ownerIds.filter((member) => !ownerIds.includes(member)),
-      })),
+    addMembers: (scopeId, kind, id, members) => change(scopeId, kind, id, (group) => withMembers(group, members)),
+    removeMembers: (scopeId, kind, id, members) => change(scopeId, kind, id, (group) => withoutMembers(group, members)),
   };
 }
 

@@ -1,11 +1,10 @@
 /** Owners, profiles with their segments and templates, and the prints that galleries load. */
-import { decodeTemplate, encodeTemplate, encodeVoice } from "../encoding.js";
+import { decodeTemplate, encodeTemplate, joinProcessed, splitProcessed } from "../encoding.js";
 import { type EnrollmentSegment, type Id, mayBeUsed, type Print, type Profile, printOf, type Store } from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
 import { segmentPlace, templatePlace } from "../seal/vault.js";
 import { type IdbContext, markPrintChanged } from "./context.js";
 import { eraseProfile } from "./erasure.js";
-import { joinProcessed } from "./recordings.js";
 import { afterId, inStoreWords, type StoredProfile, type StoredSegment, within } from "./schema.js";
 
 const PRINTS_AT_ONCE = 500;
@@ -59,9 +58,8 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
     id: Id,
     segment: EnrollmentSegment,
   ): Promise<Omit<StoredSegment, "position">> {
-    const { voice, voiceClass, ...processed } = segment.processed;
-    const place = segmentPlace(scopeId, id, processed.id);
-    const sealed = await vault.seal(key, place, encodeVoice({ voice, voiceClass }));
+    const { plain: processed, content } = splitProcessed(segment.processed);
+    const sealed = await vault.seal(key, segmentPlace(scopeId, id, processed.id), content);
     return { scopeId, profileId: id, audioModelId: processed.id, addedAt: segment.addedAt, processed, sealed };
   }
 

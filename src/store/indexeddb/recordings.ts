@@ -1,12 +1,12 @@
 /** Media and audio models, sealed with keys of their session. The keys are destroyed with the session's recordings. */
 import { untilUncontended } from "../contention.js";
-import { decodeVoice, encodeVoice } from "../encoding.js";
+import { joinProcessed, splitProcessed } from "../encoding.js";
 import { StoreError } from "../errors.js";
-import { type Check, type Id, type PlainProcessed, type ProcessedAudio, type Store, withoutModel } from "../port.js";
-import type { DataKey } from "../seal/key-ring.js";
-import type { Place } from "../seal/vault.js";
-import { type DoomedKey, destroyDoomed, type IdbContext } from "./context.js";
-import { inStoreWords, type StoredMedia, type StoredProcessed, type StoredSession, within } from "./schema.js";
+import { type Check, hasExpired, type Id, type ProcessedAudio, type Store, withoutModel } from "../port.js";
+import type { DataKey, DoomedKey } from "../seal/key-ring.js";
+import { type Place, recordingPlace } from "../seal/vault.js";
+import { destroyDoomed, type IdbContext } from "./context.js";
+import { inStoreWords, type StoredMedia, type StoredProcessed, within } from "./schema.js";
 
 /** The two kinds of recordings differ in where they are stored and which key seals them. */
 export type RecordingKind = "media" | "processed";
@@ -24,7 +24,7 @@ export function createMedia(context: IdbContext): Store["media"] {
       const stored = await db.get("media", [scopeId, id]);
       if (!stored) return null;
       const { sealed, root: _, ...plain } = stored;
-      const audio = await vault.open(recordingPlace("media", stored), sealed);
+      const audio = await vault.open(placeOf("media", stored), sealed);
       return audio && { ...plain, audio };
     },
     async ofSession(scopeId, sessionId) {
@@ -43,7 +43,7 @@ export function createProcessed(context: IdbContext): Store["processed"] {
       const stored = await db.get("processed", [scopeId, id]);
       if (!stored) return null;
       const { sealed, ...plain } = stored;
-      const opened = await vault.open(recordingPlace("processed", stored), sealed);
+      const opened = await vault.open(placeOf("processed", stored), sealed);
       return opened && joinProcessed(plain, opened);
     },
     async ofSession(scopeId, sessionId) {
@@ -59,24 +59,16 @@ const listed = (id: Id | undefined): readonly Id[] => (id === undefined ? [] : [
 /** In one write with the check that produced it, if there is one; only the check if one of these profiles was erased meanwhile. */
 export function addProcessed(
   context: IdbContext,
-  { voice, voiceClass, ...plain }: ProcessedAudio,
+  processed: ProcessedAudio,
   profileIds: readonly Id[],
   check?: Check,
 ): Promise<void> {
-  const content = encodeVoice({ voice, voiceClass });
+  const { plain, content } = splitProcessed(processed);
   return add(context, "processed", plain, content, (sealed) => ({ ...plain, sealed }), profileIds, check);
 }
 
-export function joinProcessed(plain: PlainProcessed, opened: Uint8Array): ProcessedAudio {
-  return { ...plain, ...decodeVoice(opened) };
-}
-
-export function recordingPlace(
-  kind: RecordingKind,
-  { scopeId, sessionId, id }: { scopeId: Id; sessionId: Id; id: Id },
-): Place {
-  return { scopeId, kind: kind === "media" ? "media" : "audio-model", subjectId: sessionId, recordId: id };
-}
+export const placeOf = (kind: RecordingKind, record: Parameters<typeof recordingPlace>[1]): Place =>
+  recordingPlace(kind === "media" ? "media" : "audio-model", record);
 
 async function add(
   context: IdbContext,
@@ -90,7 +82,7 @@ async function add(
   const { db, vault } = context;
   await untilUncontended(`session ${record.sessionId}`, async () => {
     const key = await sessionKey(context, kind, record.scopeId, record.sessionId);
-    const sealed = await vault.seal(key, recordingPlace(kind, record), content);
+    const sealed = await vault.seal(key, placeOf(kind, record), content);
     const tx = db.transaction(
       [
         "sessions",
@@ -142,7 +134,7 @@ async function expire(
   kind: RecordingKind,
   scopeId: Id | null,
   stoppedBefore: number,
-  abandonedBefore = Number.NEGATIVE_INFINITY,
+  abandonedBefore?: number,
 ): Promise<number> {
   const tx = context.db.transaction(["sessions", kind, "doomedKeys"], "readwrite");
   const doomed: DoomedKey[] = [];
@@ -163,8 +155,4 @@ async function expire(
   await tx.done;
   await destroyDoomed(context, doomed);
   return removed;
-}
-
-function hasExpired({ startedAt, stoppedAt }: StoredSession, stoppedBefore: number, abandonedBefore: number): boolean {
-  return stoppedAt === null ? startedAt < abandonedBefore : stoppedAt < stoppedBefore;
 }

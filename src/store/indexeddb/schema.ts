@@ -13,7 +13,7 @@ import type {
   Profile,
   Session,
 } from "../port.js";
-import type { KeyId } from "../seal/key-ring.js";
+import type { DoomedKey, KeyId } from "../seal/key-ring.js";
 
 /** Recordings are sealed with their session's keys, created on first use. */
 export interface StoredSession extends Session {
@@ -87,7 +87,7 @@ export interface StoreSchema extends DBSchema {
   groups: { key: Scoped; value: StoredGroup };
   jobs: { key: Scoped; value: StoredJob; indexes: { queued: number } };
   documents: { key: [string, string]; value: StoredDocument };
-  doomedKeys: { key: KeyId; value: { keyId: KeyId; scopeId: Id } };
+  doomedKeys: { key: KeyId; value: DoomedKey };
 }
 
 export type StoreDatabase = IDBPDatabase<StoreSchema>;

@@ -66,6 +66,12 @@ export interface DataKey {
   readonly key: AeadKey;
 }
 
+/** A key to destroy after the transaction that removes what it sealed. */
+export interface DoomedKey {
+  readonly scopeId: string;
+  readonly keyId: KeyId;
+}
+
 /** Number of unwrapped keys cached for the profiles and sessions in use. */
 const KEYS_HELD = 4096;
 /** A name that cannot be a scope id: the scopes' secrets are wrapped by a separate key. */

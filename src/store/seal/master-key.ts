@@ -4,7 +4,7 @@
  */
 import { SealError } from "../errors.js";
 import { type Aead, type AeadKey, KEY_BYTES } from "./aead.js";
-import { inWords } from "./key-ring.js";
+import { inWords, type ScopeKey } from "./key-ring.js";
 
 export interface MasterKeys {
   readonly masterKey?: Uint8Array;
@@ -18,7 +18,7 @@ export interface MasterSeal {
   /** Whether the stored keys were wrapped by the previous master key. Throws "wrong-key" when neither matches. */
   isOutdated(identity: string, check: string | null): Promise<boolean>;
   wrap(scopeId: string, generation: number, raw: Uint8Array): Promise<string>;
-  unwrap(scopeId: string, generation: number, text: string): Promise<Uint8Array>;
+  scopeKey(scopeId: string, generation: number, text: string): Promise<ScopeKey>;
   unwrapPrevious(scopeId: string, generation: number, text: string): Promise<Uint8Array>;
 }
 
@@ -63,7 +63,12 @@ export async function createMasterSeal(aead: Aead, keys: MasterKeys): Promise<Ma
       );
     },
     wrap: (scopeId, generation, raw) => seal(current, raw, contextOf("scope key", scopeId, generation)),
-    unwrap: (scopeId, generation, text) => unwrapWith(current, scopeId, generation, text),
+    async scopeKey(scopeId, generation, text) {
+      const raw = await unwrapWith(current, scopeId, generation, text);
+      const key = await aead.importKey(raw);
+      raw.fill(0);
+      return { generation, key };
+    },
     unwrapPrevious: (scopeId, generation, text) => unwrapWith(previous, scopeId, generation, text),
   };
 }

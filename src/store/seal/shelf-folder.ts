@@ -16,7 +16,7 @@ import { SealError } from "../errors.js";
 import { type FolderLock, lockFolder } from "../folder-lock.js";
 import { makeFolders } from "../make-folders.js";
 import { type Aead, KEY_BYTES, NONCE_BYTES, randomBytes, TAG_BYTES } from "./aead.js";
-import { fromHex, type KeyId, type KeyShelf, type ScopeKey, toHex, type WrappedKey } from "./key-ring.js";
+import { fromHex, type KeyId, type KeyShelf, toHex, type WrappedKey } from "./key-ring.js";
 import { createMasterSeal, type MasterKeys, type MasterSeal } from "./master-key.js";
 
 interface WrappedScopeKey {
@@ -91,12 +91,8 @@ async function openLocked(folder: string, aead: Aead, options: MasterKeys, lock:
     return done;
   };
 
-  const unwrapScopeKey = async (scopeId: string, { generation, key }: WrappedScopeKey) => {
-    const raw = await master.unwrap(scopeId, generation, key);
-    const scopeKey: ScopeKey = { generation, key: await aead.importKey(raw) };
-    raw.fill(0);
-    return scopeKey;
-  };
+  const unwrapScopeKey = (scopeId: string, { generation, key }: WrappedScopeKey) =>
+    master.scopeKey(scopeId, generation, key);
 
   return {
     identity: ring.identity,

@@ -2,6 +2,7 @@
  * Keys in a browser, in a separate IndexedDB database. Scope keys are WebCrypto keys that cannot be exported, not even by the page.
  */
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
+import { within } from "../indexeddb/schema.js";
 import { randomBytes, type WebAeadKey, webKey } from "./aead.js";
 import { type KeyId, type KeyShelf, toHex, type WrappedKey } from "./key-ring.js";
 
@@ -112,9 +113,4 @@ async function readIdentity(db: IDBPDatabase<KeySchema>): Promise<string> {
   }
   await tx.done;
   return identity;
-}
-
-/** All keys that begin with the scope: an array sorts after every string and number. */
-function within(scopeId: string): IDBKeyRange {
-  return IDBKeyRange.bound([scopeId], [scopeId, []]);
 }

@@ -8,7 +8,7 @@ import type { Database, Queries } from "../sql/database.js";
 import { FOREIGN_KEY_VIOLATION, sqlState } from "../sql/database.js";
 import { keyOf } from "../sql/text.js";
 import { type Aead, KEY_BYTES, randomBytes } from "./aead.js";
-import { type KeyId, type KeyShelf, type ScopeKey, toHex, type WrappedKey } from "./key-ring.js";
+import { type KeyId, type KeyShelf, toHex, type WrappedKey } from "./key-ring.js";
 import { createMasterSeal, type MasterKeys } from "./master-key.js";
 
 interface KeyRow extends Record<string, unknown> {
@@ -100,13 +100,6 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
     return nextCheck;
   }
 
-  async function unwrap(scopeId: string, generation: number, wrapped: string): Promise<ScopeKey> {
-    const raw = await master.unwrap(scopeId, generation, wrapped);
-    const key = await aead.importKey(raw);
-    raw.fill(0);
-    return { generation, key };
-  }
-
   async function* pages<Row extends { id: KeyId }>(scopeId: string, columns: string, condition: string) {
     for (let after = ""; ; ) {
       const rows: Row[] = await database.query<Row & Record<string, unknown>>(
@@ -131,7 +124,7 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
         "SELECT generation, wrapped FROM vivavoce_keys.scope_keys WHERE scope = $1 ORDER BY generation",
         [keyOf(scopeId)],
       );
-      return Promise.all(rows.map(({ generation, wrapped }) => unwrap(scopeId, generation, wrapped)));
+      return Promise.all(rows.map(({ generation, wrapped }) => master.scopeKey(scopeId, generation, wrapped)));
     },
     async addScopeKey(scopeId, generation) {
       const made = await master.wrap(scopeId, generation, randomBytes(KEY_BYTES));
@@ -147,7 +140,7 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
         [keyOf(scopeId), generation],
       );
       if (!row) throw new SealError("wrong-key", "the master key was replaced; open the store with the new one");
-      return unwrap(scopeId, generation, row.wrapped);
+      return master.scopeKey(scopeId, generation, row.wrapped);
     },
     removeScopeKey: (scopeId, generation) =>
       unlessReferenced(

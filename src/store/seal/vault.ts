@@ -39,6 +39,12 @@ export const segmentPlace = (scopeId: string, profileId: string, audioModelId: s
   recordId: audioModelId,
 });
 
+/** Of a recording or an audio model of a session. */
+export const recordingPlace = (
+  kind: "media" | "audio-model",
+  { scopeId, sessionId, id }: { scopeId: string; sessionId: string; id: string },
+): Place => ({ scopeId, kind, subjectId: sessionId, recordId: id });
+
 /** Documents belong to no biometric scope; their key is wrapped under a name that cannot be a scope id. */
 export const DOCUMENT_SCOPE = "\0documents";
 

@@ -1,6 +1,6 @@
 /** Shared by the parts of the SQL store. */
 import { StoreError } from "../errors.js";
-import type { KeyId } from "../seal/key-ring.js";
+import type { DoomedKey, KeyId } from "../seal/key-ring.js";
 import type { Vault } from "../seal/vault.js";
 import { type Database, FOREIGN_KEY_VIOLATION, type Queries, sqlState, UNIQUE_VIOLATION } from "./database.js";
 import type { OwnerNames } from "./names.js";
@@ -32,11 +32,6 @@ export class SessionKeyIds {
   forget(session: string): void {
     this.#ids.delete(session);
   }
-}
-
-export interface DoomedKey {
-  readonly scopeId: string;
-  readonly keyId: KeyId;
 }
 
 /** Translates PostgreSQL errors into store errors. */

@@ -1,7 +1,7 @@
 /** Removes everything that belongs to a profile in one transaction; the keys are destroyed after the commit. */
 import type { Id, OnUnopened } from "../port.js";
-import type { KeyId } from "../seal/key-ring.js";
-import { type DoomedKey, destroyDoomed, doom, type SqlContext, scopesOf } from "./context.js";
+import type { DoomedKey, KeyId } from "../seal/key-ring.js";
+import { destroyDoomed, doom, type SqlContext, scopesOf } from "./context.js";
 import type { Queries } from "./database.js";
 import { markPrintChanged } from "./print-changes.js";
 import { AUDIO_MODELS, MEDIA, replaceSessionKeys } from "./recordings.js";

@@ -1,5 +1,5 @@
 /** Owners, profiles with their segments and templates, and the prints that galleries load. */
-import { decodeJson, decodeTemplate, encodeTemplate, encodeVoice } from "../encoding.js";
+import { decodeJson, decodeTemplate, encodeTemplate, joinProcessed, splitProcessed } from "../encoding.js";
 import {
   type EnrollmentSegment,
   type Id,
@@ -20,7 +20,6 @@ import { type Queries, wasRefused } from "./database.js";
 import { eraseRows } from "./erasure.js";
 import { namePlace } from "./names.js";
 import { markPrintChanged } from "./print-changes.js";
-import { joinProcessed, splitProcessed } from "./recordings.js";
 import { escapeText, keyOf, rowKey, textOrNull, unescapeText } from "./text.js";
 
 interface ProfileRow extends Record<string, unknown> {
@@ -377,13 +376,13 @@ async function sealSegment(
   profileId: Id,
   { addedAt, processed }: EnrollmentSegment,
 ): Promise<SegmentRow> {
-  const { plain, sealed } = splitProcessed(processed);
+  const { plain, content } = splitProcessed(processed);
   return {
     audioModel: escapeText(processed.id),
     media: escapeText(processed.mediaSegmentId),
     partOf: textOrNull(processed.partOf),
     data: JSON.stringify({ addedAt, processed: plain } satisfies PlainSegment),
-    voice: await vault.seal(key, segmentPlace(scopeId, profileId, processed.id), encodeVoice(sealed)),
+    voice: await vault.seal(key, segmentPlace(scopeId, profileId, processed.id), content),
   };
 }
 

@@ -1,11 +1,11 @@
 /** Media and audio models, sealed with keys of their session. The keys are destroyed with the session's recordings. */
 import { untilUncontended } from "../contention.js";
-import { decodeVoice, encodeVoice, type VoiceModel } from "../encoding.js";
+import { joinProcessed, splitProcessed } from "../encoding.js";
 import { SealError, StoreError } from "../errors.js";
 import type { Id, MediaSegment, OnUnopened, PlainProcessed, ProcessedAudio, Store } from "../port.js";
-import type { DataKey, KeyId } from "../seal/key-ring.js";
-import type { Place } from "../seal/vault.js";
-import { type DoomedKey, destroyDoomed, doom, inStoreWords, readDoomed, records, type SqlContext } from "./context.js";
+import type { DataKey, DoomedKey, KeyId } from "../seal/key-ring.js";
+import { recordingPlace } from "../seal/vault.js";
+import { destroyDoomed, doom, inStoreWords, readDoomed, records, type SqlContext } from "./context.js";
 import type { Queries } from "./database.js";
 import { escapeText, keyOf, rowKey, textOrNull } from "./text.js";
 
@@ -81,10 +81,10 @@ export async function addAudioModel(
   processed: ProcessedAudio,
   write: (session: string, values: readonly unknown[]) => Promise<readonly unknown[]>,
 ): Promise<void> {
-  const { plain, sealed: voice } = splitProcessed(processed);
+  const { plain, content } = splitProcessed(processed);
   const media = escapeText(processed.mediaSegmentId);
   const partOf = textOrNull(processed.partOf);
-  await underSessionKey(context, AUDIO_MODELS, processed, encodeVoice(voice), (sealed, keyId) =>
+  await underSessionKey(context, AUDIO_MODELS, processed, content, (sealed, keyId) =>
     write(`FROM vivavoce.sessions WHERE scope = $1 AND id = $3 AND model_key = $7 ${heldAgainstOthers(context)}`, [
       ...recordKey(processed),
       media,
@@ -125,21 +125,6 @@ const recordKey = ({ scopeId, id, sessionId }: { scopeId: Id; id: Id; sessionId:
   escapeText(sessionId),
 ];
 
-export function splitProcessed({ voice, voiceClass, ...plain }: ProcessedAudio): {
-  plain: PlainProcessed;
-  sealed: VoiceModel;
-} {
-  return { plain, sealed: { voice, voiceClass } };
-}
-
-export function joinProcessed(plain: PlainProcessed, sealed: Uint8Array): ProcessedAudio {
-  return { ...plain, ...decodeVoice(sealed) };
-}
-
-function placeOf({ place }: RecordingKind, scopeId: Id, sessionId: Id, recordId: Id): Place {
-  return { scopeId, kind: place, subjectId: sessionId, recordId };
-}
-
 /**
  * Seals a recording under its session's key. `insert` returns the rows it wrote, and writes none if the session's key has changed:
  * an erasure or an expiry may have replaced it. Then it is tried again.
@@ -147,17 +132,18 @@ function placeOf({ place }: RecordingKind, scopeId: Id, sessionId: Id, recordId:
 async function underSessionKey(
   context: SqlContext,
   kind: RecordingKind,
-  { scopeId, sessionId, id }: { scopeId: Id; sessionId: Id; id: Id },
+  record: { scopeId: Id; sessionId: Id; id: Id },
   content: Uint8Array,
   insert: (sealed: Uint8Array, keyId: KeyId) => Promise<readonly unknown[]>,
 ): Promise<void> {
   const { vault, sessionKeyIds } = context;
+  const { scopeId, sessionId, id } = record;
   const session = `${kind.table} ${keyOf(scopeId)} ${sessionId}`;
   const noted = await untilUncontended(`session ${sessionId}`, async () => {
     const guess = sessionKeyIds.get(session);
     const guessed = guess === undefined ? null : await vault.key(scopeId, guess);
     const key = guessed ?? (await sessionKey(context, kind, scopeId, sessionId));
-    const sealed = await vault.seal(key, placeOf(kind, scopeId, sessionId, id), content);
+    const sealed = await vault.seal(key, recordingPlace(kind.place, record), content);
     const rows = await inStoreWords(id, insert(sealed, key.id));
     if (rows.length > 0) return key.id;
     sessionKeyIds.forget(session);
@@ -201,7 +187,7 @@ async function get<Plain extends { readonly sessionId: Id }>(
   );
   if (!row) return null;
   const plain: Plain = JSON.parse(row.data);
-  const opened = await vault.open(placeOf(kind, scopeId, plain.sessionId, id), row.sealed);
+  const opened = await vault.open(recordingPlace(kind.place, { scopeId, sessionId: plain.sessionId, id }), row.sealed);
   // A recording without its key has expired, even if its row still exists.
   return opened && { plain, opened };
 }
@@ -298,7 +284,7 @@ export async function replaceSessionKeys(
     const key = left.length > 0 ? await vault.ring.create(scopeId, "session") : null;
     let areKeysLost = false;
     for (const { id, data, sealed } of key ? left : []) {
-      const place = placeOf(kind, scopeId, sessionId, JSON.parse(data).id);
+      const place = recordingPlace(kind.place, { scopeId, sessionId, id: JSON.parse(data).id });
       try {
         const resealed = await vault.reseal(key!, place, sealed);
         if (!resealed) {
