@@ -1,146 +1,75 @@
+/** `vivavoce token …`: applications, clients, users, registrations, agents, hours and keys. */
 import { type Command, Option } from "commander";
-import { loadConfig, ownUrl } from "../server/config.js";
-import { openConfiguredStore } from "../server/open-store.js";
-import { StoreError } from "../store/errors.js";
 import { SERVICES } from "../token/applications.js";
 import {
   AGENT_STATES,
   type AgentState,
-  administerService,
-  createManagementClient,
-  createTokenCache,
-  createTokenService,
   DAYS,
   type Day,
   type Hours,
-  OAuthError,
-  PLATFORM_SCOPE,
   parseClientId,
   type Role,
   systemRandom,
   type TokenAdministration,
-  TokenRequestError,
-  UrnError,
   type Window,
   writeConfig,
   writeParams,
 } from "../token/index.js";
 import { generatePassword } from "../token/users.js";
-import { boxAddress, unreachable } from "./box-address.js";
+import { type Place, withAdministration, withPlace } from "./administration.js";
 import { CommandError } from "./command-error.js";
-import { ExitCode } from "./exit-code.js";
-import { createOutput, facts, type Output, table } from "./output.js";
-import type { PlaceOptions } from "./shared-options.js";
+import { type Cell, createOutput, facts, table } from "./output.js";
 import { readStandardInput } from "./standard-input.js";
 
-interface Place extends Omit<PlaceOptions, "scope" | "configset"> {
-  readonly config?: string;
+type Call<Options = unknown> = TokenAdministration & { readonly options: Place & Options };
+
+/** As JSON, for people, and a remark for people. */
+type Answer = readonly [json: unknown, text: string, note?: string];
+
+interface TokenCommand {
+  readonly about: string;
+  /** Adds options of its own. */
+  readonly options?: (command: Command) => Command;
+  run(call: Call, ...given: readonly (string | string[])[]): Promise<Answer>;
 }
 
-/** Every administrative command works on a running box (`--url`) or on a store that no box has open. */
-const place = (command: Command): Command =>
-  command
-    .addOption(
-      new Option("--url <url>", "work on the running box at this address, through its management interface").env(
-        "VIVAVOCE_URL",
-      ),
-    )
-    .addOption(new Option("--token <token>", "platform-api access token for the box").env("VIVAVOCE_TOKEN"))
-    .addOption(
-      new Option("--client-id <id>", "client id of a profile credential, to get a token").env("VIVAVOCE_CLIENT_ID"),
-    )
-    .addOption(new Option("--client-secret <secret>", "secret of the profile credential").env("VIVAVOCE_CLIENT_SECRET"))
-    .addOption(
-      new Option("--store <store>", "store to work on: a folder (no box may have it open), or postgres://…").env(
-        "VIVAVOCE_STORE",
-      ),
-    )
-    .option("--config <file>", "configuration file of the box")
-    .option("--json", "print the result as JSON");
+/** By name and arguments. */
+type TokenCommands = Readonly<Record<string, TokenCommand>>;
 
-function authorizationFor(options: Place & { readonly url: string }): () => Promise<string> {
-  if (options.token !== undefined) return async () => `Bearer ${options.token}`;
-  if (options.clientId === undefined || options.clientSecret === undefined) {
-    throw new CommandError(
-      "the server requires an access token",
-      "give --token, or --client-id and --client-secret of a service account from the profile page",
-    );
-  }
-  const tokenUrl = `${options.url}/oauth2/token`;
-  const cache = createTokenCache({
-    tokenUrl,
-    clientId: options.clientId,
-    clientSecret: options.clientSecret,
-    scope: PLATFORM_SCOPE,
-  });
-  return () => cache.authorization();
-}
-
-/** A value that cannot be used, a name that does not exist, a name that is taken. */
-const WRONG_USAGE: ReadonlySet<number> = new Set([400, 404, 409]);
-
-async function withAdministration(
-  options: Place,
-  work: (administration: TokenAdministration, output: Output) => Promise<void>,
-): Promise<void> {
-  const output = createOutput(options.json ?? false);
-  try {
-    if (options.url !== undefined) {
-      const url = boxAddress(options.url);
-      await work(
-        createManagementClient({
-          url,
-          authorization: authorizationFor({ ...options, url }),
-          fetch: (...request) => fetch(...request).catch((error: unknown) => Promise.reject(unreachable(url, error))),
-        }),
-        output,
-      );
-      return;
-    }
-    const config = loadConfig({
-      flags: { store: options.store },
-      ...(options.config !== undefined && { file: options.config }),
+function add(parent: Command, commands: TokenCommands): void {
+  for (const [usage, { about, options: own = (command: Command) => command, run }] of Object.entries(commands))
+    own(withPlace(parent.command(usage).description(about))).action((...all: unknown[]) => {
+      const [options] = all.splice(-2) as [Place, Command];
+      const output = createOutput(options.json ?? false);
+      return withAdministration(options, async (administration) => {
+        const [json, text, note] = await run({ ...administration, options }, ...(all as (string | string[])[]));
+        // Before the store closes: a secret must not be lost if that fails.
+        output.answer(json, () => text);
+        if (note !== undefined) output.note(note);
+      });
     });
-    const store = await openConfiguredStore(config);
-    try {
-      await work(administerService(createTokenService({ documents: store.documents, issuer: ownUrl(config) })), output);
-    } finally {
-      await store.close();
-    }
-  } catch (error) {
-    if (error instanceof OAuthError)
-      throw new CommandError(
-        error.message,
-        undefined,
-        WRONG_USAGE.has(error.status) ? ExitCode.usage : ExitCode.failed,
-      );
-    if (error instanceof TokenRequestError) throw new CommandError(error.message, undefined, ExitCode.failed);
-    if (error instanceof StoreError && error.code === "locked") {
-      throw new CommandError(
-        "this store is open in a running box",
-        "use the box with --url and a credential from an owner's profile page",
-      );
-    }
-    if (error instanceof UrnError) throw new CommandError(error.message);
-    throw error;
-  }
 }
 
-type Call<Options> = TokenAdministration & { readonly output: Output; readonly options: Place & Options };
+const listing = <T>(
+  about: string,
+  list: (call: Call) => Promise<readonly T[]>,
+  head: readonly string[],
+  rowsOf: (one: T) => readonly (readonly Cell[])[],
+): TokenCommand => ({
+  about,
+  async run(call) {
+    const all = await list(call);
+    return [all, table(head, all.flatMap(rowsOf))];
+  },
+});
 
-/** Adds a command; `usage` is its name and arguments. Options of its own are added to what is returned. */
-const subcommand = <Options, Given extends readonly (string | string[])[]>(
-  parent: Command,
-  usage: string,
-  description: string,
-  work: (call: Call<Options>, ...given: Given) => Promise<void>,
-): Command =>
-  place(parent.command(usage).description(description)).action((...all: unknown[]) => {
-    const [options] = all.splice(-2) as [Place & Options, Command];
-    return withAdministration(options, (administration, output) =>
-      work({ ...administration, output, options }, ...(all as unknown as Given)),
-    );
-  });
+const deletion = (about: string, remove: (call: Call, id: string) => Promise<void>): TokenCommand => ({
+  about,
+  async run(call, id: string) {
+    await remove(call, id);
+    return [{ deleted: id }, `deleted ${id}`];
+  },
+});
 
 const several = (value: string, before: string[] = []): string[] => [...before, value];
 
@@ -161,16 +90,15 @@ function businessUnit(text: string): number {
   return Number(text);
 }
 
-function showSecret(output: Output, clientId: string, clientSecret: string, applicationId?: string): void {
-  output.answer({ applicationId, clientId, clientSecret }, () =>
-    facts([
-      ...(applicationId === undefined ? [] : [["application", applicationId] as const]),
-      ["client id", clientId],
-      ["client secret", clientSecret],
-    ]),
-  );
-  output.note("save the secret now: it is not shown again");
-}
+const secretAnswer = (clientId: string, clientSecret: string, applicationId?: string): Answer => [
+  { applicationId, clientId, clientSecret },
+  facts([
+    ...(applicationId === undefined ? [] : [["application", applicationId] as const]),
+    ["client id", clientId],
+    ["client secret", clientSecret],
+  ]),
+  "save the secret now: it is not shown again",
+];
 
 type NewApplicationOptions = { environment: string; geo: string; oauthScope?: string[]; gkScope?: string[] };
 
@@ -178,13 +106,16 @@ type GeographyOptions = { oauthScope?: string[]; oauthServerUrl?: string } & Par
   Record<(typeof SERVICES)[number], string>
 >;
 
-function applicationCommands(token: Command): void {
-  const app = token.command("app").description("manage applications, each with an id for every environment");
-  subcommand(
-    app,
-    "create <name>",
-    "create an application with its default client, and show the client's secret",
-    async ({ applications, output, options }: Call<NewApplicationOptions>, name: string) => {
+const APPLICATIONS: TokenCommands = {
+  "create <name>": {
+    about: "create an application with its default client, and show the client's secret",
+    options: (command) =>
+      command
+        .option("--environment <name>", "environment of the application", "production")
+        .option("--geo <geography>", "geography of its first client", "local")
+        .option("--oauth-scope <scope>", "allow only this scope (repeat for more)", several)
+        .option("--gk-scope <id>", "biometric scope of the default client (repeat for more)", several),
+    async run({ applications, options }: Call<NewApplicationOptions>, name: string) {
       const { id, clients } = await applications.create({
         name,
         environment: options.environment,
@@ -193,16 +124,14 @@ function applicationCommands(token: Command): void {
         gkScopes: options.gkScope ?? [],
       });
       const clientId = clients[0]!.id;
-      showSecret(output, clientId, await applications.regenerateSecret(id, clientId), id);
+      return secretAnswer(clientId, await applications.regenerateSecret(id, clientId), id);
     },
-  )
-    .option("--environment <name>", "environment of the application", "production")
-    .option("--geo <geography>", "geography of its first client", "local")
-    .option("--oauth-scope <scope>", "allow only this scope (repeat for more)", several)
-    .option("--gk-scope <id>", "biometric scope of the default client (repeat for more)", several);
-  subcommand(app, "list", "list all applications and their clients", async ({ applications, output }) => {
-    const all = await applications.list();
-    const rows = all.flatMap(({ name, environment, clients }) =>
+  },
+  list: listing(
+    "list all applications and their clients",
+    ({ applications }) => applications.list(),
+    ["application", "environment", "client id", "biometric scopes", "secret"],
+    ({ name, environment, clients }) =>
       clients.map(({ id, gkScopes, hasSecret }) => [
         name,
         environment,
@@ -210,107 +139,87 @@ function applicationCommands(token: Command): void {
         gkScopes.join(" "),
         hasSecret ? "yes" : "no",
       ]),
-    );
-    output.answer(all, () => table(["application", "environment", "client id", "biometric scopes", "secret"], rows));
-  });
-  subcommand(
-    app,
-    "rename <application-id> <name>",
-    "rename an application; its ids and secrets stay the same",
-    async ({ applications, output }, id: string, name: string) => {
-      const renamed = await applications.rename(id, { name });
-      output.answer({ applicationId: id, name: renamed.name }, () => `renamed to ${renamed.name}`);
+  ),
+  "rename <application-id> <name>": {
+    about: "rename an application; its ids and secrets stay the same",
+    async run({ applications }, applicationId: string, given: string) {
+      const { name } = await applications.rename(applicationId, { name: given });
+      return [{ applicationId, name }, `renamed to ${name}`];
     },
-  );
-  subcommand(
-    app,
-    "delete <application-id>",
-    "delete an application with all its clients",
-    async ({ applications, output }, id: string) => {
-      await applications.delete(id);
-      output.answer({ deleted: id }, () => `deleted ${id}`);
+  },
+  "delete <application-id>": deletion("delete an application with all its clients", ({ applications }, id) =>
+    applications.delete(id),
+  ),
+  "config <application-id>": {
+    about: "print config.json, with a block for each client of a geography",
+    options: (command) => command.option("--geo <geography>", "geography", "local"),
+    async run({ config, options }: Call<{ geo: string }>, id: string) {
+      const blocks = await config(id, options.geo);
+      return [blocks, writeConfig(blocks).trimEnd()];
     },
-  );
-  subcommand(
-    app,
-    "config <application-id>",
-    "print config.json, with a block for each client of a geography",
-    async ({ config, options }: Call<{ geo: string }>, id: string) => {
-      process.stdout.write(writeConfig(await config(id, options.geo)));
-    },
-  ).option("--geo <geography>", "geography", "local");
-  subcommand(
-    app,
-    "geo <application-id> <geography>",
-    "set a geography's scopes and service addresses",
-    async ({ applications, output, options }: Call<GeographyOptions>, id: string, geography: string) => {
+  },
+  "geo <application-id> <geography>": {
+    about: "set a geography's scopes and service addresses",
+    options: (command) =>
+      command
+        .option("--oauth-scope <scope>", "allow only this scope (repeat for more)", several)
+        .option("--oauth-server-url <url>", "address of the token endpoint")
+        .option("--asr <host:port>", "address of the recognition service")
+        .option("--nlu <host:port>", "address of the interpretation service")
+        .option("--tts <host:port>", "address of the synthesis service")
+        .option("--dlg <host:port>", "address of the dialog service")
+        .option("--bio <host:port>", "address of the voiceprint service"),
+    async run({ applications, options }: Call<GeographyOptions>, id: string, geography: string) {
       const named = SERVICES.flatMap((service) => (options[service] ? [[service, options[service]]] : []));
       const application = await applications.putGeography(id, geography, {
         ...(options.oauthScope && { scopes: options.oauthScope }),
         ...(options.oauthServerUrl && { oauthServerUrl: options.oauthServerUrl }),
         endpoints: Object.fromEntries(named),
       });
-      output.answer(application, () => JSON.stringify(application.geographies[geography], null, 2));
+      return [application, JSON.stringify(application.geographies[geography], null, 2)];
     },
-  )
-    .option("--oauth-scope <scope>", "allow only this scope (repeat for more)", several)
-    .option("--oauth-server-url <url>", "address of the token endpoint")
-    .option("--asr <host:port>", "address of the recognition service")
-    .option("--nlu <host:port>", "address of the interpretation service")
-    .option("--tts <host:port>", "address of the synthesis service")
-    .option("--dlg <host:port>", "address of the dialog service")
-    .option("--bio <host:port>", "address of the voiceprint service");
-}
+  },
+};
 
-function clientCommands(token: Command): void {
-  const client = token.command("client").description("manage the clients of an application");
-  subcommand(
-    client,
-    "create <application-id> <name>",
-    "add a client to an application, and show its secret",
-    async (
-      { applications, output, options }: Call<{ geo?: string; gkScope?: string[] }>,
-      applicationId: string,
+const CLIENTS: TokenCommands = {
+  "create <application-id> <name>": {
+    about: "add a client to an application, and show its secret",
+    options: (command) =>
+      command
+        .option("--geo <geography>", "geography; the application's first by default")
+        .option("--gk-scope <id>", "biometric scope of the client (repeat for more)", several),
+    async run(
+      { applications, options }: Call<{ geo?: string; gkScope?: string[] }>,
+      application: string,
       name: string,
-    ) => {
-      const { id } = await applications.createClient(applicationId, {
+    ) {
+      const { id } = await applications.createClient(application, {
         name,
         ...(options.geo !== undefined && { geography: options.geo }),
         gkScopes: options.gkScope ?? [],
       });
-      showSecret(output, id, await applications.regenerateSecret(applicationId, id));
+      return secretAnswer(id, await applications.regenerateSecret(application, id));
     },
-  )
-    .option("--geo <geography>", "geography; the application's first by default")
-    .option("--gk-scope <id>", "biometric scope of the client (repeat for more)", several);
-  subcommand(
-    client,
-    "secret <client-id>",
-    "create a new secret; the old one stops working",
-    async ({ applications, output }, clientId: string) => {
+  },
+  "secret <client-id>": {
+    about: "create a new secret; the old one stops working",
+    async run({ applications }, clientId: string) {
       const id = rawClientId(clientId);
-      showSecret(output, id, await applications.regenerateSecret(applicationOf(id), id));
+      return secretAnswer(id, await applications.regenerateSecret(applicationOf(id), id));
     },
-  );
-  subcommand(
-    client,
-    "bind <client-id> [gk-scopes...]",
-    "set the biometric scopes that a client's tokens give access to; give none to remove all",
-    async ({ applications, output }, clientId: string, gkScopes: string[]) => {
+  },
+  "bind <client-id> [gk-scopes...]": {
+    about: "set the biometric scopes that a client's tokens give access to; give none to remove all",
+    async run({ applications }, clientId: string, gkScopes: string[]) {
       const bound = await applications.bindScopes(applicationOf(clientId), rawClientId(clientId), gkScopes);
-      output.answer(bound, () => `${bound.id} has access to ${bound.gkScopes.join(" ") || "no biometric scope"}`);
+      return [bound, `${bound.id} has access to ${bound.gkScopes.join(" ") || "no biometric scope"}`];
     },
-  );
-  subcommand(
-    client,
-    "delete <client-id>",
+  },
+  "delete <client-id>": deletion(
     "delete a client; the last client of an application cannot be deleted",
-    async ({ applications, output }, clientId: string) => {
-      await applications.deleteClient(applicationOf(clientId), rawClientId(clientId));
-      output.answer({ deleted: clientId }, () => `deleted ${clientId}`);
-    },
-  );
-}
+    ({ applications }, clientId) => applications.deleteClient(applicationOf(clientId), rawClientId(clientId)),
+  ),
+};
 
 const roleOption = (): Option =>
   new Option("--role <role>", "an owner manages everything, a member only their own credentials").choices([
@@ -318,39 +227,44 @@ const roleOption = (): Option =>
     "member",
   ]);
 
-function userCommands(token: Command): void {
-  const user = token.command("user").description("manage users who can sign in");
-  subcommand(
-    user,
-    "create <name>",
-    "create a user; without --password-stdin, a password is generated and shown",
-    async ({ users, output, options }: Call<{ role: Role; passwordStdin?: boolean }>, name: string) => {
+const USERS: TokenCommands = {
+  "create <name>": {
+    about: "create a user; without --password-stdin, a password is generated and shown",
+    options: (command) =>
+      command
+        .addOption(roleOption().default("member"))
+        .option("--password-stdin", "read the password from standard input"),
+    async run({ users, options }: Call<{ role: Role; passwordStdin?: boolean }>, name: string) {
       const password = options.passwordStdin ? await readStandardInput() : generatePassword(systemRandom);
       const created = await users.create({ name, role: options.role, password });
-      output.answer({ ...created, ...(!options.passwordStdin && { password }) }, () =>
+      return [
+        { ...created, ...(!options.passwordStdin && { password }) },
         facts([
           ["user", created.name],
           ["role", created.role],
           ...(options.passwordStdin ? [] : ([["password", password]] as const)),
         ]),
-      );
+      ];
     },
-  )
-    .addOption(roleOption().default("member"))
-    .option("--password-stdin", "read the password from standard input");
-  subcommand(user, "list", "list all users", async ({ users, output }) => {
-    const all = await users.list();
-    const rows = all.map(({ name, role, disabled }) => [name, role, disabled ? "disabled" : "active"]);
-    output.answer(all, () => table(["name", "role", "state"], rows));
-  });
-  subcommand(
-    user,
-    "change <name>",
-    "change a user's role, password or state",
-    async (
-      { users, output, options }: Call<{ role?: Role; passwordStdin?: boolean; disable?: boolean; enable?: boolean }>,
+  },
+  list: listing(
+    "list all users",
+    ({ users }) => users.list(),
+    ["name", "role", "state"],
+    ({ name, role, disabled }) => [[name, role, stateOf(disabled)]],
+  ),
+  "change <name>": {
+    about: "change a user's role, password or state",
+    options: (command) =>
+      command
+        .addOption(roleOption())
+        .option("--password-stdin", "read a new password from standard input")
+        .option("--disable", "refuse sign-in, tokens and credentials")
+        .option("--enable", "allow them again"),
+    async run(
+      { users, options }: Call<{ role?: Role; passwordStdin?: boolean; disable?: boolean; enable?: boolean }>,
       name: string,
-    ) => {
+    ) {
       if (options.disable && options.enable) throw new CommandError("give either --disable or --enable, not both");
       if (!options.role && !options.passwordStdin && !options.disable && !options.enable)
         throw new CommandError("nothing to change: give --role, --password-stdin, --disable or --enable");
@@ -359,27 +273,17 @@ function userCommands(token: Command): void {
         ...((options.disable || options.enable) && { disabled: options.disable === true }),
         ...(options.passwordStdin && { password: await readStandardInput() }),
       });
-      output.answer(changed, () => `${changed.name}: ${changed.role}, ${changed.disabled ? "disabled" : "active"}`);
+      return [changed, `${changed.name}: ${changed.role}, ${stateOf(changed.disabled)}`];
     },
-  )
-    .addOption(roleOption())
-    .option("--password-stdin", "read a new password from standard input")
-    .option("--disable", "refuse sign-in, tokens and credentials")
-    .option("--enable", "allow them again");
-  subcommand(
-    user,
-    "delete <name>",
-    "delete a user and all their credentials",
-    async ({ deleteUser, output }, name: string) => {
-      await deleteUser(name);
-      output.answer({ deleted: name }, () => `deleted ${name}`);
-    },
-  );
-  subcommand(
-    user,
-    "credential <label>",
-    "create a credential, as on the profile page: a service account or, with --redirect, a user account",
-    async ({ createCredential, output, options }: Call<{ user?: string; redirect?: string[] }>, label: string) => {
+  },
+  "delete <name>": deletion("delete a user and all their credentials", ({ deleteUser }, name) => deleteUser(name)),
+  "credential <label>": {
+    about: "create a credential, as on the profile page: a service account or, with --redirect, a user account",
+    options: (command) =>
+      command
+        .option("--user <name>", "user that the credential is for; with --url, always the user of the token")
+        .option("--redirect <uri>", "redirect address of a user account (repeat for more)", several),
+    async run({ createCredential, options }: Call<{ user?: string; redirect?: string[] }>, label: string) {
       if (options.url === undefined && options.user === undefined)
         throw new CommandError("the user is missing", "pass --user NAME");
       const { credential, secret } = await createCredential(options.user, {
@@ -387,101 +291,87 @@ function userCommands(token: Command): void {
         label,
         ...(options.redirect && { redirectUris: options.redirect }),
       });
-      showSecret(output, credential.clientId, secret);
+      return secretAnswer(credential.clientId, secret);
     },
-  )
-    .option("--user <name>", "user that the credential is for; with --url, always the user of the token")
-    .option("--redirect <uri>", "redirect address of a user account (repeat for more)", several);
-}
+  },
+};
 
-function registrationCommands(token: Command): void {
-  subcommand(
-    token,
-    "register <name>",
-    "register an application for the engagement API, and show its secret",
-    async ({ registrations, output, options }: Call<{ site: string[]; scope?: string[] }>, name: string) => {
+const stateOf = (disabled: boolean): string => (disabled ? "disabled" : "active");
+
+const REGISTRATIONS: TokenCommands = {
+  "register <name>": {
+    about: "register an application for the engagement API, and show its secret",
+    options: (command) =>
+      command
+        .requiredOption("--site <id>", "site that its tokens give access to (repeat for more)", several)
+        .option("--scope <scope>", "scope of its tokens (repeat for more)", several),
+    async run({ registrations, options }: Call<{ site: string[]; scope?: string[] }>, name: string) {
       const { registration, secret } = await registrations.register({
         name,
         sites: options.site,
         ...(options.scope && { scopes: options.scope }),
       });
-      showSecret(output, registration.clientId, secret);
+      return secretAnswer(registration.clientId, secret);
     },
-  )
-    .requiredOption("--site <id>", "site that its tokens give access to (repeat for more)", several)
-    .option("--scope <scope>", "scope of its tokens (repeat for more)", several);
-  subcommand(
-    token,
-    "registrations",
+  },
+  registrations: listing(
     "list the registrations for the engagement API",
-    async ({ registrations, output }) => {
-      const all = await registrations.list();
-      const rows = all.map(({ clientId, name, sites, scopes, lockedAt }) => [
-        clientId,
-        name,
-        sites.join(" "),
-        scopes.join(" "),
-        lockedAt === null ? "active" : "locked",
-      ]);
-      output.answer(all, () => table(["client id", "name", "sites", "scopes", "state"], rows));
-    },
-  );
-  subcommand(
-    token,
-    "lock <client-id>",
-    "lock a compromised registration: it gets no more tokens, and its issued tokens are refused at once",
-    async ({ registrations, output }, clientId: string) => {
+    ({ registrations }) => registrations.list(),
+    ["client id", "name", "sites", "scopes", "state"],
+    ({ clientId, name, sites, scopes, lockedAt }) => [
+      [clientId, name, sites.join(" "), scopes.join(" "), lockedAt === null ? "active" : "locked"],
+    ],
+  ),
+  "lock <client-id>": {
+    about: "lock a compromised registration: it gets no more tokens, and its issued tokens are refused at once",
+    async run({ registrations }, clientId: string) {
       const locked = await registrations.lock(clientId);
-      output.answer(locked, () => `locked ${locked.clientId}`);
+      return [locked, `locked ${locked.clientId}`];
     },
-  );
-  subcommand(
-    token,
-    "reregister <client-id>",
-    "lock a registration and give its application a new client id and secret",
-    async ({ registrations, output }, clientId: string) => {
+  },
+  "reregister <client-id>": {
+    about: "lock a registration and give its application a new client id and secret",
+    async run({ registrations }, clientId: string) {
       const { registration, secret } = await registrations.reregister(clientId);
-      showSecret(output, registration.clientId, secret);
+      return secretAnswer(registration.clientId, secret);
     },
-  );
-}
+  },
+};
 
-function agentCommands(token: Command): void {
-  const agent = token.command("agent").description("manage the agents of a site's business units");
-  subcommand(
-    agent,
-    "set <site> <business-unit> <agent>",
-    "add an agent, or change one",
-    async (
-      { agents, output, options }: Call<{ state?: AgentState; group?: string[] }>,
+const AGENTS: TokenCommands = {
+  "set <site> <business-unit> <agent>": {
+    about: "add an agent, or change one",
+    options: (command) =>
+      command
+        .addOption(new Option("--state <state>", "current state of the agent").choices(AGENT_STATES))
+        .option("--group <id>", "group that the agent belongs to (repeat for more)", several),
+    async run(
+      { agents, options }: Call<{ state?: AgentState; group?: string[] }>,
       site: string,
       unit: string,
-      id: string,
-    ) => {
+      agent: string,
+    ) {
       const changed = await agents.put(site, businessUnit(unit), {
-        id,
+        id: agent,
         ...(options.state && { state: options.state }),
         ...(options.group && { groups: options.group }),
       });
-      const rows = changed.agents.map(({ id: name, state, groups }) => [name, state, groups.join(" ")]);
-      output.answer(changed, () => table(["agent", "state", "groups"], rows));
+      const rows = changed.agents.map(({ id, state, groups }) => [id, state, groups.join(" ")]);
+      return [changed, table(["agent", "state", "groups"], rows)];
     },
-  )
-    .addOption(new Option("--state <state>", "current state of the agent").choices(AGENT_STATES))
-    .option("--group <id>", "group that the agent belongs to (repeat for more)", several);
-  subcommand(
-    agent,
-    "remove <site> <business-unit> <agent>",
-    "remove an agent",
-    async ({ agents, output }, site: string, unit: string, id: string) => {
-      const changed = await agents.remove(site, businessUnit(unit), id);
-      output.answer(changed, () => `removed ${id}`);
+  },
+  "remove <site> <business-unit> <agent>": {
+    about: "remove an agent",
+    async run({ agents }, site: string, unit: string, id: string) {
+      return [await agents.remove(site, businessUnit(unit), id), `removed ${id}`];
     },
-  );
-  subcommand(agent, "list", "list all business units with their agents and hours", async ({ agents, output }) => {
-    const all = await agents.list();
-    const rows = all.flatMap(({ siteId, businessUnitId, agents: those, hours }) =>
-      (those.length ? those : [{ id: "–", state: "–", groups: [] }]).map(({ id, state, groups }) => [
+  },
+  list: listing(
+    "list all business units with their agents and hours",
+    ({ agents }) => agents.list(),
+    ["site", "business unit", "agent", "state", "groups", "hours"],
+    ({ siteId, businessUnitId, agents, hours }) =>
+      (agents.length ? agents : [{ id: "–", state: "–", groups: [] }]).map(({ id, state, groups }) => [
         siteId,
         businessUnitId,
         id,
@@ -489,10 +379,8 @@ function agentCommands(token: Command): void {
         groups.join(" "),
         describeHours(hours),
       ]),
-    );
-    output.answer(all, () => table(["site", "business unit", "agent", "state", "groups", "hours"], rows));
-  });
-}
+  ),
+};
 
 const describeHours = (hours: Hours | null): string =>
   hours === null
@@ -515,58 +403,55 @@ function parseOpening(text: string): { days: Day[]; window: Window } {
   return { days: week.slice(from, to + 1), window: [match[3] as string, match[4] as string] };
 }
 
-function hoursCommands(token: Command): void {
-  const hours = token.command("hours").description("manage the hours of operation of a business unit");
-  subcommand(
-    hours,
-    "set <site> <business-unit>",
-    'set the hours, for example --open "mon-fri 09:00-17:30" --open "sat 10:00-14:00"',
-    async (
-      { agents, output, options }: Call<{ timeZone: string; open: string[]; closed?: string[] }>,
+const HOURS: TokenCommands = {
+  "set <site> <business-unit>": {
+    about: 'set the hours, for example --open "mon-fri 09:00-17:30" --open "sat 10:00-14:00"',
+    options: (command) =>
+      command
+        .requiredOption("--time-zone <name>", "IANA name, such as Europe/Berlin")
+        .requiredOption("--open <hours>", "days and times (repeat for more)", several)
+        .option("--closed <date>", "closed on this day, such as 2026-12-25 (repeat for more)", several),
+    async run(
+      { agents, options }: Call<{ timeZone: string; open: string[]; closed?: string[] }>,
       site: string,
       unit: string,
-    ) => {
+    ) {
       const weekly: Partial<Record<Day, Window[]>> = {};
       for (const { days, window } of options.open.map(parseOpening))
         for (const day of days) weekly[day] = [...(weekly[day] ?? []), window];
       const exceptions = Object.fromEntries((options.closed ?? []).map((date) => [date, []]));
       const given = { timeZone: options.timeZone, weekly, exceptions };
       const changed = await agents.setHours(site, businessUnit(unit), given);
-      output.answer(changed, () => describeHours(changed.hours));
+      return [changed, describeHours(changed.hours)];
     },
-  )
-    .requiredOption("--time-zone <name>", "IANA name, such as Europe/Berlin")
-    .requiredOption("--open <hours>", "days and times (repeat for more)", several)
-    .option("--closed <date>", "closed on this day, such as 2026-12-25 (repeat for more)", several);
-  subcommand(
-    hours,
-    "clear <site> <business-unit>",
-    "remove the hours, so that the business unit is always open",
-    async ({ agents, output }, site: string, unit: string) => {
+  },
+  "clear <site> <business-unit>": {
+    about: "remove the hours, so that the business unit is always open",
+    async run({ agents }, site: string, unit: string) {
       const changed = await agents.setHours(site, businessUnit(unit), null);
-      output.answer(changed, () => describeHours(changed.hours));
+      return [changed, describeHours(changed.hours)];
     },
-  );
-}
+  },
+};
 
-function keyCommands(token: Command): void {
-  const keys = token.command("keys").description("manage the keys that sign tokens");
-  subcommand(keys, "list", "list the keys of all tokens that may still be valid", async ({ keyring, output }) => {
-    const all = await keyring.list();
-    const day = (at: number | null): string => (at === null ? "–" : new Date(at).toISOString());
-    const rows = all.map((key) => [key.kid, key.algorithm, day(key.signsFrom), day(key.publishedUntil)]);
-    output.answer(all, () => table(["key", "algorithm", "signs from", "published until"], rows));
-  });
-  subcommand(
-    keys,
-    "rotate",
-    "start using a new key; issued tokens stay valid",
-    async ({ keyring, output, options }: Call<{ revoke?: boolean }>) => {
+const timeOf = (at: number | null): string => (at === null ? "–" : new Date(at).toISOString());
+
+const KEYS: TokenCommands = {
+  list: listing(
+    "list the keys of all tokens that may still be valid",
+    ({ keyring }) => keyring.list(),
+    ["key", "algorithm", "signs from", "published until"],
+    ({ kid, algorithm, signsFrom, publishedUntil }) => [[kid, algorithm, timeOf(signsFrom), timeOf(publishedUntil)]],
+  ),
+  rotate: {
+    about: "start using a new key; issued tokens stay valid",
+    options: (command) => command.option("--revoke", "refuse all tokens of the old key now, because it leaked"),
+    async run({ keyring, options }: Call<{ revoke?: boolean }>) {
       const next = await keyring.rotate({ revoke: options.revoke ?? false });
-      output.answer(next, () => `${next.kid} signs from ${new Date(next.signsFrom).toISOString()}`);
+      return [next, `${next.kid} signs from ${timeOf(next.signsFrom)}`];
     },
-  ).option("--revoke", "refuse all tokens of the old key now, because it leaked");
-}
+  },
+};
 
 function paramsCommand(token: Command): void {
   token
@@ -587,15 +472,17 @@ function paramsCommand(token: Command): void {
     });
 }
 
-/** `vivavoce token …`: applications, clients, users, registrations, agents, hours and keys. */
 export function tokenCommand(program: Command): void {
   const token = program.command("token").description("manage applications, clients, users and their tokens");
-  applicationCommands(token);
-  clientCommands(token);
-  userCommands(token);
-  agentCommands(token);
-  hoursCommands(token);
-  keyCommands(token);
+  for (const [name, about, commands] of [
+    ["app", "manage applications, each with an id for every environment", APPLICATIONS],
+    ["client", "manage the clients of an application", CLIENTS],
+    ["user", "manage users who can sign in", USERS],
+    ["agent", "manage the agents of a site's business units", AGENTS],
+    ["hours", "manage the hours of operation of a business unit", HOURS],
+    ["keys", "manage the keys that sign tokens", KEYS],
+  ] as const)
+    add(token.command(name).description(about), commands);
   paramsCommand(token);
-  registrationCommands(token);
+  add(token, REGISTRATIONS);
 }

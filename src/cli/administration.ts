@@ -1,0 +1,112 @@
+/** Where `vivavoce token …` works: on a running box, or on a store. */
+import { type Command, Option } from "commander";
+import { loadConfig, ownUrl } from "../server/config.js";
+import { openConfiguredStore } from "../server/open-store.js";
+import { StoreError } from "../store/errors.js";
+import {
+  administerService,
+  createManagementClient,
+  createTokenCache,
+  createTokenService,
+  OAuthError,
+  PLATFORM_SCOPE,
+  type TokenAdministration,
+  TokenRequestError,
+  UrnError,
+} from "../token/index.js";
+import { boxAddress, unreachable } from "./box-address.js";
+import { CommandError } from "./command-error.js";
+import { ExitCode } from "./exit-code.js";
+import type { PlaceOptions } from "./shared-options.js";
+
+/** Options of every administrative command. */
+export interface Place extends Omit<PlaceOptions, "scope" | "configset"> {
+  readonly config?: string;
+}
+
+/** Every administrative command works on a running box (`--url`) or on a store that no box has open. */
+export const withPlace = (command: Command): Command =>
+  command
+    .addOption(
+      new Option("--url <url>", "work on the running box at this address, through its management interface").env(
+        "VIVAVOCE_URL",
+      ),
+    )
+    .addOption(new Option("--token <token>", "platform-api access token for the box").env("VIVAVOCE_TOKEN"))
+    .addOption(
+      new Option("--client-id <id>", "client id of a profile credential, to get a token").env("VIVAVOCE_CLIENT_ID"),
+    )
+    .addOption(new Option("--client-secret <secret>", "secret of the profile credential").env("VIVAVOCE_CLIENT_SECRET"))
+    .addOption(
+      new Option("--store <store>", "store to work on: a folder (no box may have it open), or postgres://…").env(
+        "VIVAVOCE_STORE",
+      ),
+    )
+    .option("--config <file>", "configuration file of the box")
+    .option("--json", "print the result as JSON");
+
+function authorizationFor(options: Place & { readonly url: string }): () => Promise<string> {
+  if (options.token !== undefined) return async () => `Bearer ${options.token}`;
+  if (options.clientId === undefined || options.clientSecret === undefined) {
+    throw new CommandError(
+      "the server requires an access token",
+      "give --token, or --client-id and --client-secret of a service account from the profile page",
+    );
+  }
+  const tokenUrl = `${options.url}/oauth2/token`;
+  const cache = createTokenCache({
+    tokenUrl,
+    clientId: options.clientId,
+    clientSecret: options.clientSecret,
+    scope: PLATFORM_SCOPE,
+  });
+  return () => cache.authorization();
+}
+
+/** A value that cannot be used, a name that does not exist, a name that is taken. */
+const WRONG_USAGE: ReadonlySet<number> = new Set([400, 404, 409]);
+
+export async function withAdministration(
+  options: Place,
+  work: (administration: TokenAdministration) => Promise<void>,
+): Promise<void> {
+  try {
+    if (options.url !== undefined) {
+      const url = boxAddress(options.url);
+      const client = createManagementClient({
+        url,
+        authorization: authorizationFor({ ...options, url }),
+        fetch: (...request) => fetch(...request).catch((error: unknown) => Promise.reject(unreachable(url, error))),
+      });
+      return await work(client);
+    }
+    const config = loadConfig({
+      flags: { store: options.store },
+      ...(options.config !== undefined && { file: options.config }),
+    });
+    const store = await openConfiguredStore(config);
+    try {
+      return await work(
+        administerService(createTokenService({ documents: store.documents, issuer: ownUrl(config) })),
+      );
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    if (error instanceof OAuthError)
+      throw new CommandError(
+        error.message,
+        undefined,
+        WRONG_USAGE.has(error.status) ? ExitCode.usage : ExitCode.failed,
+      );
+    if (error instanceof TokenRequestError) throw new CommandError(error.message, undefined, ExitCode.failed);
+    if (error instanceof StoreError && error.code === "locked") {
+      throw new CommandError(
+        "this store is open in a running box",
+        "use the box with --url and a credential from an owner's profile page",
+      );
+    }
+    if (error instanceof UrnError) throw new CommandError(error.message);
+    throw error;
+  }
+}
