@@ -3,13 +3,13 @@ import { type Context, Hono } from "hono";
 import { StatusCode } from "../contract/index.js";
 import type { NodeBindings } from "../token/peer-address.js";
 import type { AppParts, WebApp } from "./app-parts.js";
-import { asStatusError, logInternal, stackOf } from "./dispatch.js";
+import { stackOf } from "./call-errors.js";
 import { withCors } from "./http/cors.js";
 import { localCallersOnly } from "./http/local-callers.js";
 import { answerOn } from "./http/node-request.js";
 import { openApi } from "./http/openapi.js";
 import { type LoadedFile, loadFile } from "./http/static-files.js";
-import { errorAnswer, requestIdOf } from "./http/transcoder.js";
+import { failureAnswer, requestIdOf } from "./http/transcoder.js";
 import { requestOf, responseOf } from "./http/web-request.js";
 import { headerOf, type NodeHandler, type NodeRequest } from "./listen.js";
 import type { Log } from "./log.js";
@@ -21,11 +21,8 @@ type Env = { Bindings: NodeBindings };
 export function createApp(parts: AppParts): WebApp {
   const { dispatcher, metrics, tokens, transcode } = parts;
   const app = new Hono<Env>();
-  const refused = (error: unknown, c: Context<Env>): Response => {
-    const requestId = requestIdOf(c.req.header("x-request-id"));
-    logInternal(parts.log, error, requestId);
-    return responseOf(errorAnswer(asStatusError(error), requestId));
-  };
+  const refused = (error: unknown, c: Context<Env>): Response =>
+    responseOf(failureAnswer(parts.log, error, requestIdOf(c.req.header("x-request-id"))));
   const addressOf = ({ env, req }: Context<Env>) =>
     parts.peerAddress(env?.incoming?.socket?.remoteAddress, req.header("x-forwarded-for"));
 

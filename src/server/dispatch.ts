@@ -1,6 +1,5 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { Duration } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
 import { secondsOf } from "../contract/duration.js";
 import type { Context } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import {
@@ -9,16 +8,16 @@ import {
   type ListenResponse,
   type ListenStart,
   StatusCode,
-  StatusError,
+  type StatusError,
 } from "../contract/index.js";
 import { type LiveOperations, type Operations, operationOf } from "../contract/operations.js";
-import { callFailure } from "../processor/failures.js";
 import type { CallRates } from "../token/call-rates.js";
 import { AUDIO_OPERATIONS } from "./audio-operations.js";
+import { asStatusError, fromSender, stackOf } from "./call-errors.js";
 import type { Caller, Guard } from "./guard.js";
 import type { LiveCallEntry, LiveCalls } from "./limits/live-calls.js";
 import type { UploadBudget } from "./limits/upload-budget.js";
-import { type Asker, QueueFull, type WorkQueue } from "./limits/work-queue.js";
+import type { Asker, WorkQueue } from "./limits/work-queue.js";
 import { LiveRequests } from "./live-requests.js";
 import type { Log } from "./log.js";
 import type { Protocol, ServerMetrics } from "./metrics.js";
@@ -238,7 +237,7 @@ export class Dispatcher {
     const { limits, uploads } = this.parts;
     const pauses = endAtLongPause(ended, limits.mediaIdleSeconds);
     try {
-      for await (const message of messages) {
+      for await (const message of fromSender(messages)) {
         // The bytes of a call that was cut off are already returned: what its sender still sends would never be.
         ended.signal.throwIfAborted();
         pauses.received();
@@ -254,10 +253,6 @@ export class Dispatcher {
         yield message;
         pauses.waiting();
       }
-    } catch (error) {
-      // A stream that cannot be read is the sender's fault. An operation that received the transport's error would
-      // report it as ours.
-      throw asStatusError(error);
     } finally {
       pauses.forget();
     }
@@ -393,83 +388,6 @@ function stamp(response: Message, requestId: string): void {
   if (status) status.requestId = requestId;
 }
 
-/**
- * Every error as the contract's status. An unexpected error becomes INTERNAL_ERROR and tells the caller nothing more.
- */
-export function asStatusError(error: unknown): StatusError {
-  if (error instanceof StatusError) return error;
-  if (error instanceof QueueFull) return busy(error.message, error.retryAfterSeconds);
-  if (error instanceof ConnectError) return fromConnectError(error);
-  if (error instanceof Error && error.name === "AbortError")
-    return new Refusal(StatusCode.CANCELLED, "the call was cancelled", { cause: error });
-  if (error instanceof Error && error.name === "TimeoutError") {
-    return new Refusal(StatusCode.DEADLINE_EXCEEDED, "the call took too long", { cause: error });
-  }
-  return callFailure(error) ?? unforeseen(error);
-}
-
-/**
- * A stream that cannot be read is the sender's fault. An operation that received the transport's error would report it as
- * ours.
- */
-function fromSender<T>(messages: AsyncIterable<T>): AsyncIterable<T> {
-  return {
-    [Symbol.asyncIterator]() {
-      const iterator = messages[Symbol.asyncIterator]();
-      return {
-        next: () => iterator.next().catch((error: unknown) => Promise.reject(asStatusError(error))),
-        return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
-      };
-    },
-  };
-}
-
-/** The answer to an internal error refers to the log by request id, so the log must have it. */
-export function logInternal(log: Log, error: unknown, requestId: string): void {
-  if (asStatusError(error).code === StatusCode.INTERNAL_ERROR)
-    log.error("a request failed", { requestId, stack: stackOf(error) });
-}
-
-const unforeseen = (error: unknown) =>
-  new Refusal(StatusCode.INTERNAL_ERROR, "internal error; search the log for the request id", { cause: error });
-
-/**
- * Errors of the RPC framework itself. Nearly all of them, whatever their code, are about what the caller sent. A
- * response that cannot be serialized is our own fault.
- */
-function fromConnectError(error: ConnectError): StatusError {
-  if (error.code === Code.Internal && /^(serialize|internal error)/.test(error.rawMessage)) return unforeseen(error);
-  const codes: Partial<Record<Code, StatusCode>> = {
-    [Code.InvalidArgument]: StatusCode.BAD_REQUEST,
-    [Code.ResourceExhausted]: StatusCode.TOO_LARGE,
-    [Code.Canceled]: StatusCode.CANCELLED,
-    [Code.Aborted]: StatusCode.CANCELLED,
-    [Code.DeadlineExceeded]: StatusCode.DEADLINE_EXCEEDED,
-    [Code.Unimplemented]: StatusCode.NOT_IMPLEMENTED,
-  };
-  return new Refusal(codes[error.code] ?? StatusCode.BAD_REQUEST, error.rawMessage, {
-    cause: error,
-    headers: Object.fromEntries(error.metadata),
-  });
-}
-
-/** The error of a call whose caller no longer waits. */
-export function callerGone(reason: unknown): StatusError {
-  if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) {
-    return new Refusal(StatusCode.DEADLINE_EXCEEDED, "the caller's deadline passed");
-  }
-  return new Refusal(StatusCode.CANCELLED, "the caller disconnected", { cause: reason });
-}
-
-/** For transports that report a disconnected caller by a signal. */
-export function endedWith(signal: AbortSignal): AbortController {
-  const ended = new AbortController();
-  const end = () => ended.abort(callerGone(signal.reason));
-  if (signal.aborted) end();
-  else signal.addEventListener("abort", end, { once: true });
-  return ended;
-}
-
 /** The answer, or the reason of the abort. The result of work that does not stop at once is discarded. */
 function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -499,16 +417,6 @@ function endAtLongPause(ended: AbortController, seconds: number) {
     },
     forget: () => clearTimeout(timer),
   };
-}
-
-const MOST_CAUSES = 5;
-
-/** The stack of an error and of its causes: the outermost says what failed, the innermost why. */
-export function stackOf(error: unknown): string {
-  const stacks: string[] = [];
-  for (let at = error; at !== undefined && at !== null && stacks.length < MOST_CAUSES; at = (at as Error).cause)
-    stacks.push(at instanceof Error ? (at.stack ?? at.message) : String(at));
-  return stacks.join("\ncaused by: ");
 }
 
 const LONGEST_SESSION_ID = 36;

@@ -17,6 +17,9 @@ export type NodeHandler = (request: NodeRequest, response: NodeResponse) => void
 /** Node joins a header that was sent several times to one text; only `set-cookie` is a list. */
 export const headerOf = ({ headers }: NodeRequest, name: string) => headers[name] as string | undefined;
 
+/** Without the query. */
+export const pathOf = ({ url }: NodeRequest): string => url!.split("?")[0]!;
+
 export interface ListenOptions {
   readonly host: string;
   readonly port: number;

@@ -28,14 +28,15 @@ import {
 } from "@connectrpc/connect-node";
 import { StatusCode, StatusError } from "../contract/index.js";
 import { METHODS } from "../contract/operations.js";
+import { asStatusError, endedWith, stackOf } from "./call-errors.js";
 import { connectErrorOf } from "./connect-error.js";
-import { asStatusError, type Call, type Dispatcher, endedWith, stackOf } from "./dispatch.js";
+import type { Call, Dispatcher } from "./dispatch.js";
 import { plainMessage } from "./grpc-message.js";
 import { addHealth, addReflection, type HealthParts } from "./grpc-standard.js";
 import { createUnaryGrpc, trailersOf } from "./grpc-unary.js";
 import type { Caller } from "./guard.js";
 import { requestIdOf } from "./http/transcoder.js";
-import type { NodeHandler } from "./listen.js";
+import { type NodeHandler, pathOf } from "./listen.js";
 import type { Log } from "./log.js";
 import { boundBinary, boundJson } from "./message-values.js";
 import type { Protocol } from "./metrics.js";
@@ -78,7 +79,7 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
       unary.handle(method, request, response, parts.addressOf(request));
       return;
     }
-    const path = request.url!.split("?")[0]!;
+    const path = pathOf(request);
     const isGrpc = (request.headers["content-type"] ?? "").startsWith("application/grpc");
     const handle = isGrpc ? (grpc.get(path) ?? unknownMethod) : connect.get(path);
     if (!handle) {

@@ -7,12 +7,13 @@ import { createApp, createNodeHandler } from "./app.js";
 import type { AppParts, WebApp } from "./app-parts.js";
 import { ownUrl, type ServerConfig } from "./config.js";
 import { Dispatcher } from "./dispatch.js";
+import { doneWithin } from "./done-within.js";
 import { reasonOf } from "./file-fault.js";
 import { createTranscoder, type Transcoder } from "./http/transcoder.js";
 import { LiveCalls } from "./limits/live-calls.js";
 import { UploadBudget } from "./limits/upload-budget.js";
 import { WorkQueue } from "./limits/work-queue.js";
-import { headerOf, listen, type NodeRequest, type OpenPort } from "./listen.js";
+import { headerOf, listen, type NodeRequest, type OpenPort, pathOf } from "./listen.js";
 import type { Log } from "./log.js";
 import { ServerMetrics } from "./metrics.js";
 import { LIVE_PATH, liveSocketRoute } from "./websocket/live-socket.js";
@@ -133,16 +134,8 @@ export class Service {
   async stop(): Promise<boolean> {
     const { stopSeconds } = this.config.limits;
     this.parts.log.info("stopping", { running: this.dispatcher.running });
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<false>((resolve) => {
-      timer = setTimeout(() => resolve(false), stopSeconds * 1000);
-    });
-    const answered = (async () => {
-      await Promise.all([this.dispatcher.stop(stopSeconds * LIVE_SHARE_OF_STOP), this.#openPort?.close()]);
-      return true as const;
-    })();
-    const inTime = await Promise.race([answered, late]);
-    clearTimeout(timer);
+    const answered = Promise.all([this.dispatcher.stop(stopSeconds * LIVE_SHARE_OF_STOP), this.#openPort?.close()]);
+    const inTime = await doneWithin(stopSeconds, answered);
     if (!inTime)
       this.parts.log.warn("shutdown took too long; the calls still running were cut off", {
         running: this.dispatcher.running,
@@ -154,7 +147,7 @@ export class Service {
 }
 
 function readSeconds(request: NodeRequest, limits: ServerConfig["limits"]): number {
-  const path = request.url!.split("?")[0]!;
+  const path = pathOf(request);
   if (path.endsWith(".LiveProcessor/Listen")) return limits.liveCallSeconds;
   const isUpload = path === "/v1/audios" || path.endsWith(".MediaProcessor/AddMediaSegment");
   return isUpload ? limits.mediaReadSeconds : limits.readSeconds;

@@ -15,6 +15,7 @@ import { createPeerAddress } from "../token/peer-address.js";
 import { createTokenService, type TokenService } from "../token/service.js";
 import { createVerifier, type TrustedIssuer } from "../token/verify.js";
 import { ConfigError, isFolder, ofSetting, type ServerConfig } from "./config.js";
+import { doneWithin } from "./done-within.js";
 import { endFirstRun, FIRST_SCOPE, type FirstApplication, type FirstOwner, firstOwner, firstRun } from "./first-run.js";
 import { closedGuard, type Guard, openGuard, tokenGuard } from "./guard.js";
 import { type Page, servePage } from "./http/page.js";
@@ -210,15 +211,11 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       async stop() {
         stopLooking();
         opened.splice(-2); // The lines and the service itself; the outcome of the service is returned.
-        let timer: NodeJS.Timeout | undefined;
-        const late = new Promise<void>((resolve) => {
-          timer = setTimeout(resolve, config.limits.stopSeconds * 1000);
-        });
         const callsOver = switchboard.stop();
+        // The results of the last calls may still be on their way to webhooks when the service has stopped.
+        const delivered = doneWithin(config.limits.stopSeconds, callsOver);
         const clean = await service.stop();
-        // The results of the last calls are still on their way to webhooks.
-        await Promise.race([callsOver, late]);
-        clearTimeout(timer);
+        await delivered;
         switchboard.destroy();
         await callsOver;
         await closeAll();

@@ -7,9 +7,9 @@ import type { Line } from "../telephony/line.js";
 import { fieldsOf, jsonOf } from "../telephony/port.js";
 import { Switchboard } from "../telephony/switchboard.js";
 import type { ServerConfig } from "./config.js";
-import { asStatusError, type Dispatcher, logInternal } from "./dispatch.js";
+import type { Dispatcher } from "./dispatch.js";
 import type { Guard } from "./guard.js";
-import { errorAnswer, requestIdOf } from "./http/transcoder.js";
+import { failureAnswer, requestIdOf } from "./http/transcoder.js";
 import { requestOf, responseOf } from "./http/web-request.js";
 import type { Log } from "./log.js";
 import { badRequest, Refusal } from "./refusal.js";
@@ -57,8 +57,7 @@ export function createTelephony(
       };
       return answer().catch((error: unknown) => {
         const requestId = requestIdOf(request.headers.get("x-request-id") ?? undefined);
-        logInternal(parts.log, error, requestId);
-        return responseOf(errorAnswer(asStatusError(error), requestId));
+        return responseOf(failureAnswer(parts.log, error, requestId));
       });
     },
   };

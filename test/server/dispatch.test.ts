@@ -12,15 +12,8 @@ import {
   StatusError,
 } from "../../src/contract/index.js";
 import { type LiveOperations, METHODS, type Operations } from "../../src/contract/operations.js";
-import {
-  asStatusError,
-  type Call,
-  callerGone,
-  Dispatcher,
-  type DispatchLimits,
-  endedWith,
-  stackOf,
-} from "../../src/server/dispatch.js";
+import { asStatusError, callerGone, endedWith, stackOf } from "../../src/server/call-errors.js";
+import { type Call, Dispatcher, type DispatchLimits } from "../../src/server/dispatch.js";
 import type { Guard } from "../../src/server/guard.js";
 import { LiveCalls } from "../../src/server/limits/live-calls.js";
 import { UploadBudget } from "../../src/server/limits/upload-budget.js";

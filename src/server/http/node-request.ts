@@ -1,4 +1,4 @@
-import { callerGone } from "../dispatch.js";
+import { callerGone } from "../call-errors.js";
 import { headerOf, type NodeRequest, type NodeResponse } from "../listen.js";
 import { tooLarge } from "../refusal.js";
 import { brokenOff, type HttpAnswer, type HttpRequest, type Transcoder } from "./transcoder.js";

@@ -3,7 +3,9 @@ import { v7 as uuidv7 } from "uuid";
 import { StatusCode, type StatusError, StatusSchema } from "../../contract/index.js";
 import { METHODS } from "../../contract/operations.js";
 import { transportCodes } from "../../contract/status-codes.js";
-import { asStatusError, type Call, type Dispatcher } from "../dispatch.js";
+import { asStatusError, logInternal } from "../call-errors.js";
+import type { Call, Dispatcher } from "../dispatch.js";
+import type { Log } from "../log.js";
 import { boundJson } from "../message-values.js";
 import { badRequest, headersOf, invalidField, Refusal, tooLarge, wrongVerb } from "../refusal.js";
 import { type BindingMatch, bindingMatcher, httpBindings, type MatchResult } from "./bindings.js";
@@ -105,6 +107,12 @@ export function errorAnswer(error: StatusError, requestId: string): HttpAnswer {
   const json = { status: toJson(StatusSchema, error.status) };
   const status = (error instanceof Refusal && error.httpStatus) || transportCodes(error.code).http;
   return jsonAnswer(json, status, requestId, headersOf(error));
+}
+
+/** The answer to an error outside of the operations, which are logged by the dispatcher. */
+export function failureAnswer(log: Log, error: unknown, requestId: string): HttpAnswer {
+  logInternal(log, error, requestId);
+  return errorAnswer(asStatusError(error), requestId);
 }
 
 export const brokenOff = (cause?: unknown) =>

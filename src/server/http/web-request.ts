@@ -1,4 +1,4 @@
-import { endedWith } from "../dispatch.js";
+import { endedWith } from "../call-errors.js";
 import { tooLarge } from "../refusal.js";
 import { brokenOff, type HttpAnswer, type HttpRequest } from "./transcoder.js";
 

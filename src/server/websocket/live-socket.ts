@@ -11,7 +11,8 @@ import {
   StatusCode,
   type StatusError,
 } from "../../contract/index.js";
-import { asStatusError, callerGone, type Dispatcher } from "../dispatch.js";
+import { asStatusError, callerGone } from "../call-errors.js";
+import type { Dispatcher } from "../dispatch.js";
 import type { Guard } from "../guard.js";
 import { isObject, messageFromJson } from "../http/message-json.js";
 import { LiveMessages } from "../live-messages.js";

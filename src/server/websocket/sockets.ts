@@ -4,10 +4,9 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { StatusCode } from "../../contract/index.js";
-import { asStatusError, logInternal } from "../dispatch.js";
 import { isLoopbackOrigin, LOOPBACK } from "../http/local-callers.js";
-import { errorAnswer, requestIdOf } from "../http/transcoder.js";
-import { headerOf, type UpgradeHandler } from "../listen.js";
+import { failureAnswer, type HttpAnswer, requestIdOf } from "../http/transcoder.js";
+import { headerOf, pathOf, type UpgradeHandler } from "../listen.js";
 import type { Log } from "../log.js";
 import { Refusal } from "../refusal.js";
 import type { OpenSocket } from "./open-socket.js";
@@ -71,11 +70,9 @@ export class Sockets {
 
   readonly upgrade: UpgradeHandler = (request, socket, head) => {
     endOnError(socket);
-    this.#upgrade(request, socket, head).catch((error: unknown) => {
-      const requestId = requestIdOf(headerOf(request, "x-request-id"));
-      logInternal(this.parts.log, error, requestId);
-      refuse(socket, error, requestId);
-    });
+    this.#upgrade(request, socket, head).catch((error: unknown) =>
+      refuse(socket, failureAnswer(this.parts.log, error, requestIdOf(headerOf(request, "x-request-id")))),
+    );
   };
 
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -148,14 +145,9 @@ function endOnError(socket: Duplex): void {
   socket.on("error", () => socket.destroy());
 }
 
-function pathOf(request: IncomingMessage): string {
-  return request.url!.split("?")[0]!;
-}
-
 /** Before the upgrade, a refusal is an HTTP response. */
-function refuse(socket: Duplex, error: unknown, requestId: string): void {
+function refuse(socket: Duplex, answer: HttpAnswer): void {
   if (socket.destroyed) return;
-  const answer = errorAnswer(asStatusError(error), requestId);
   const body = Buffer.from(answer.body);
   const headers = Object.entries({ ...answer.headers, "content-length": body.length, connection: "close" });
   const head = [`HTTP/1.1 ${answer.status} Refused`, ...headers.map(([name, value]) => `${name}: ${value}`)];

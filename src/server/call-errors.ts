@@ -1,0 +1,94 @@
+/** Errors of calls, as the contract's status for the caller and with their causes for the log. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { StatusCode, StatusError } from "../contract/index.js";
+import { callFailure } from "../processor/failures.js";
+import { QueueFull } from "./limits/work-queue.js";
+import type { Log } from "./log.js";
+import { busy, Refusal } from "./refusal.js";
+
+/**
+ * Every error as the contract's status. An unexpected error becomes INTERNAL_ERROR and tells the caller nothing more.
+ */
+export function asStatusError(error: unknown): StatusError {
+  if (error instanceof StatusError) return error;
+  if (error instanceof QueueFull) return busy(error.message, error.retryAfterSeconds);
+  if (error instanceof ConnectError) return fromConnectError(error);
+  if (error instanceof Error && error.name === "AbortError")
+    return new Refusal(StatusCode.CANCELLED, "the call was cancelled", { cause: error });
+  if (error instanceof Error && error.name === "TimeoutError") {
+    return new Refusal(StatusCode.DEADLINE_EXCEEDED, "the call took too long", { cause: error });
+  }
+  return callFailure(error) ?? unforeseen(error);
+}
+
+/**
+ * A stream that cannot be read is the sender's fault. An operation that received the transport's error would report it as
+ * ours.
+ */
+export function fromSender<T>(messages: AsyncIterable<T>): AsyncIterable<T> {
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = messages[Symbol.asyncIterator]();
+      return {
+        next: () => iterator.next().catch((error: unknown) => Promise.reject(asStatusError(error))),
+        return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
+      };
+    },
+  };
+}
+
+/** The answer to an internal error refers to the log by request id, so the log must have it. */
+export function logInternal(log: Log, error: unknown, requestId: string): void {
+  if (asStatusError(error).code === StatusCode.INTERNAL_ERROR)
+    log.error("a request failed", { requestId, stack: stackOf(error) });
+}
+
+const unforeseen = (error: unknown) =>
+  new Refusal(StatusCode.INTERNAL_ERROR, "internal error; search the log for the request id", { cause: error });
+
+/**
+ * Errors of the RPC framework itself. Nearly all of them, whatever their code, are about what the caller sent. A
+ * response that cannot be serialized is our own fault.
+ */
+function fromConnectError(error: ConnectError): StatusError {
+  if (error.code === Code.Internal && /^(serialize|internal error)/.test(error.rawMessage)) return unforeseen(error);
+  const codes: Partial<Record<Code, StatusCode>> = {
+    [Code.InvalidArgument]: StatusCode.BAD_REQUEST,
+    [Code.ResourceExhausted]: StatusCode.TOO_LARGE,
+    [Code.Canceled]: StatusCode.CANCELLED,
+    [Code.Aborted]: StatusCode.CANCELLED,
+    [Code.DeadlineExceeded]: StatusCode.DEADLINE_EXCEEDED,
+    [Code.Unimplemented]: StatusCode.NOT_IMPLEMENTED,
+  };
+  return new Refusal(codes[error.code] ?? StatusCode.BAD_REQUEST, error.rawMessage, {
+    cause: error,
+    headers: Object.fromEntries(error.metadata),
+  });
+}
+
+/** The error of a call whose caller no longer waits. */
+export function callerGone(reason: unknown): StatusError {
+  if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) {
+    return new Refusal(StatusCode.DEADLINE_EXCEEDED, "the caller's deadline passed");
+  }
+  return new Refusal(StatusCode.CANCELLED, "the caller disconnected", { cause: reason });
+}
+
+/** For transports that report a disconnected caller by a signal. */
+export function endedWith(signal: AbortSignal): AbortController {
+  const ended = new AbortController();
+  const end = () => ended.abort(callerGone(signal.reason));
+  if (signal.aborted) end();
+  else signal.addEventListener("abort", end, { once: true });
+  return ended;
+}
+
+const MOST_CAUSES = 5;
+
+/** The stack of an error and of its causes: the outermost says what failed, the innermost why. */
+export function stackOf(error: unknown): string {
+  const stacks: string[] = [];
+  for (let at = error; at !== undefined && at !== null && stacks.length < MOST_CAUSES; at = (at as Error).cause)
+    stacks.push(at instanceof Error ? (at.stack ?? at.message) : String(at));
+  return stacks.join("\ncaused by: ");
+}
