@@ -1,6 +1,6 @@
 import type { Hours } from "../engagement/hours.js";
-import type { CredentialBlock } from "./config-file.js";
-import { credentialBlocks } from "./config-file.js";
+import { applicationsOver } from "./applications-client.js";
+import { type CredentialBlock, credentialBlocks } from "./config-file.js";
 import type { CredentialKind, ProfileCredential } from "./credentials.js";
 import { OAuthError, type OAuthErrorCode } from "./errors.js";
 import type { Keyring } from "./keyring.js";
@@ -73,26 +73,11 @@ export function createManagementClient(options: {
     );
   }
 
-  const client = (applicationId: string, clientId: string): string =>
-    `/applications/${part(applicationId)}/clients/${part(clientId)}`;
   const unit = (siteId: string, businessUnitId: number): string =>
     `/sites/${part(siteId)}/business-units/${businessUnitId}`;
 
   return {
-    applications: {
-      create: (application) => call("POST", "/applications", application),
-      get: (id) => call("GET", `/applications/${part(id)}`),
-      list: () => call("GET", "/applications"),
-      rename: (id, names) => call("PATCH", `/applications/${part(id)}`, names),
-      delete: (id) => call("DELETE", `/applications/${part(id)}`),
-      putGeography: (id, geography, settings) =>
-        call("PUT", `/applications/${part(id)}/geographies/${part(geography)}`, settings),
-      createClient: (id, given) => call("POST", `/applications/${part(id)}/clients`, given),
-      deleteClient: (id, clientId) => call("DELETE", client(id, clientId)),
-      bindScopes: (id, clientId, gkScopes) => call("PUT", `${client(id, clientId)}/scopes`, { gkScopes }),
-      regenerateSecret: async (id, clientId) =>
-        (await call<{ clientSecret: string }>("POST", `${client(id, clientId)}/secret`)).clientSecret,
-    },
+    applications: applicationsOver(call),
     users: {
       create: (user) => call("POST", "/users", user),
       list: () => call("GET", "/users"),

@@ -11,6 +11,14 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
   return fill(document.createElement(tag), attributes, children);
 }
 
+/** `spoken` names it for screen readers, if its label alone does not say enough. */
+export const button = (label: string, kind: string, click: () => void, spoken?: string): HTMLButtonElement =>
+  element(
+    "button",
+    { type: "button", class: kind, click, ...(spoken === undefined ? {} : { "aria-label": spoken }) },
+    label,
+  );
+
 export function svg<Tag extends keyof SVGElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},

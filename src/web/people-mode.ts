@@ -1,4 +1,4 @@
-import { element } from "./dom.js";
+import { button, element } from "./dom.js";
 import { failureText } from "./failure.js";
 import { language } from "./language.js";
 import type { Mode, WhenReady } from "./mode.js";
@@ -47,21 +47,19 @@ export class PeopleMode implements Mode {
       element("div", {}, element("strong", {}, name), element("span", { class: "about" }, about)),
       actions,
     );
-    const button = (label: string, spoken: string, kind: string, click: () => void) =>
-      element("button", { type: "button", class: kind, "aria-label": spoken, click }, label);
     const usual = () => {
-      const erase = button(strings.people.erase, eraseOf(name), "quiet", ask);
+      const erase = button(strings.people.erase, "quiet", ask, eraseOf(name));
       actions.replaceChildren(
-        button(strings.people.export, exportOf(name), "quiet", () => void this.#do(() => this.#export(name))),
+        button(strings.people.export, "quiet", () => void this.#do(() => this.#export(name)), exportOf(name)),
         erase,
       );
       return erase;
     };
     const ask = () => {
-      const keep = button(strings.people.no, strings.people.no, "quiet", () => usual().focus());
+      const keep = button(strings.people.no, "quiet", () => usual().focus());
       actions.replaceChildren(
         element("span", { class: "sure", role: "alert" }, strings.people.sure(name)),
-        button(strings.people.yes, strings.people.yes, "danger", () => void this.#do(() => this.#erase(name))),
+        button(strings.people.yes, "danger", () => void this.#do(() => this.#erase(name))),
         keep,
       );
       keep.focus();

@@ -1,5 +1,5 @@
 /** Shows who is signed in, and the actions on their own account. */
-import { element } from "../dom.js";
+import { button, element } from "../dom.js";
 import type { BoxClient } from "./box-client.js";
 import { ask } from "./dialog.js";
 import { strings } from "./strings.js";
@@ -9,8 +9,6 @@ const words = strings.account;
 /** `signedOut` is called when this browser is no longer signed in at the box. */
 export function account(client: BoxClient, user: string, signedOut: () => void): HTMLElement {
   const state = element("span", { class: "note", role: "status" });
-  const button = (label: string, click: () => void) =>
-    element("button", { type: "button", class: "quiet", click }, label);
   const signOut = async () => {
     try {
       await client.signOut();
@@ -23,8 +21,8 @@ export function account(client: BoxClient, user: string, signedOut: () => void):
     "div",
     { class: "account actions" },
     element("a", { class: "pill", href: "/profile" }, words.signedInAs(user)),
-    button(words.changePassword, () => changePassword(client, user, state)),
-    button(words.signOut, () => void signOut()),
+    button(words.changePassword, "quiet", () => changePassword(client, user, state)),
+    button(words.signOut, "quiet", () => void signOut()),
     state,
   );
 }

@@ -1,7 +1,7 @@
 /** Applications and their credentials, called the Manage view in the contract. Only for owners, like the whole view. */
 import type { Application, Client } from "../../token/applications.js";
 import { RUNTIME_SCOPES } from "../../token/scopes.js";
-import { element } from "../dom.js";
+import { button, element } from "../dom.js";
 import type { BoxClient } from "./box-client.js";
 import { ask, openDialog, type Question } from "./dialog.js";
 import { facts } from "./facts.js";
@@ -16,8 +16,7 @@ const lines = (given: FormData, name: string) =>
   String(given.get(name) ?? "")
     .split(/\s+/)
     .filter((line) => line !== "");
-const action = (label: string, spoken: string, kind: string, click: () => void) =>
-  element("button", { type: "button", class: kind, "aria-label": spoken, click }, label);
+const action = (label: string, spoken: string, kind: string, click: () => void) => button(label, kind, click, spoken);
 
 export class ApplicationsPanel {
   readonly #list = element("div", { class: "applications" }, element("p", { class: "note" }, strings.loading));

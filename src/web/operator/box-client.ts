@@ -1,6 +1,6 @@
 /** Sends requests to the box with the token of the signed-in user. */
 import type { OperatorAnswers } from "../../server/operator/view.js";
-import type { Application, Applications } from "../../token/applications.js";
+import { applicationsOver } from "../../token/applications-client.js";
 import type { Refusal } from "../../token/refusals/en.js";
 import type { PageOfScope } from "./paged-table.js";
 import { answerOf, beginSignIn, type SignedIn } from "./sign-in.js";
@@ -59,20 +59,7 @@ export class BoxClient {
     }
   };
 
-  readonly applications: Pick<
-    Applications,
-    "list" | "create" | "rename" | "delete" | "createClient" | "deleteClient" | "bindScopes" | "regenerateSecret"
-  > = {
-    list: () => this.#manage("GET", "/applications"),
-    create: (given) => this.#manage<Application>("POST", "/applications", given),
-    rename: (id, names) => this.#manage("PATCH", `/applications/${part(id)}`, names),
-    delete: (id) => this.#manage("DELETE", `/applications/${part(id)}`),
-    createClient: (id, given) => this.#manage("POST", `/applications/${part(id)}/clients`, given),
-    deleteClient: (id, clientId) => this.#manage("DELETE", clientPath(id, clientId)),
-    bindScopes: (id, clientId, gkScopes) => this.#manage("PUT", `${clientPath(id, clientId)}/scopes`, { gkScopes }),
-    regenerateSecret: async (id, clientId) =>
-      (await this.#manage<{ clientSecret: string }>("POST", `${clientPath(id, clientId)}/secret`)).clientSecret,
-  };
+  readonly applications = applicationsOver((...request) => this.#manage(...request));
 
   #get<Name extends keyof OperatorAnswers>(
     name: Name,
@@ -117,7 +104,5 @@ async function refusalOf(response: Response): Promise<string> {
   return (known && strings.refusals[known]) ?? error_description ?? strings.answered(response.status);
 }
 
-const part = encodeURIComponent;
 const itemPath = (kind: "profiles" | "sessions", scope: string, id: string, of = "") =>
-  `/operator/v1/${kind}/${part(id)}${of}?${new URLSearchParams({ scope })}`;
-const clientPath = (id: string, clientId: string) => `/applications/${part(id)}/clients/${part(clientId)}`;
+  `/operator/v1/${kind}/${encodeURIComponent(id)}${of}?${new URLSearchParams({ scope })}`;

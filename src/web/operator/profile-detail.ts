@@ -1,5 +1,5 @@
 import type { ProcessedSession, ProfileDetail } from "../../server/operator/view.js";
-import { element } from "../dom.js";
+import { button, element } from "../dom.js";
 import type { DetailContext, DetailDialog } from "./detail-context.js";
 import { ask } from "./dialog.js";
 import { facts } from "./facts.js";
@@ -38,12 +38,12 @@ export async function profileDetail(
     element(
       "div",
       { class: "actions" },
-      action(words.sessions, "quiet", () => {
+      button(words.sessions, "quiet", () => {
         close();
         showSessionsOf(shown.ownerId);
       }),
       ...(shown.kind === "person" ? [consentAction(context, shown, again)] : []),
-      action(words.erase, "danger", () =>
+      button(words.erase, "danger", () =>
         ask({
           heading: words.eraseHeading(shown.ownerId),
           note: words.eraseNote,
@@ -60,9 +60,6 @@ export async function profileDetail(
   ];
 }
 
-const action = (label: string, kind: string, click: () => void) =>
-  element("button", { type: "button", class: kind, click }, label);
-
 function consentAction(
   { client, scope, changed }: DetailContext,
   shown: ProfileDetail,
@@ -72,7 +69,7 @@ function consentAction(
   const label = isGiven ? words.withdrawConsent : words.giveConsent;
   const others = shown.consent === null ? [true, false] : [!isGiven];
   const buttons = others.map((give) =>
-    action(give ? words.giveConsent : words.withdrawConsent, "quiet", () =>
+    button(give ? words.giveConsent : words.withdrawConsent, "quiet", () =>
       ask({
         heading: give ? words.giveConsent : words.withdrawConsent,
         note: give ? words.giveNote : words.withdrawNote,
