@@ -5,6 +5,7 @@
  *   await voice.enroll("alice", [wav1, wav2, wav3]);
  *   const { decision, score } = await voice.verify("alice", wav4);
  */
+
 import { readRecording } from "./audio/index.js";
 import { toWav } from "./audio/to-wav.js";
 import { nearest } from "./contract/nearest.js";
@@ -14,6 +15,7 @@ import { localAccess } from "./local-access.js";
 import { VoiceprintsProcessor, type VoiceprintsProcessorOptions } from "./processor/voiceprints-processor.js";
 import { createMemoryStore } from "./store/memory.js";
 import type { Store } from "./store/port.js";
+import { typeName } from "./type-name.js";
 import { ConfigurationError, configurationSets, defaultConfigurationSetId } from "./voiceprint/configuration-set.js";
 import { Voiceprints } from "./voiceprints.js";
 
@@ -101,9 +103,7 @@ const openOptions: Readonly<Record<keyof OpenOptions, true>> = {
 /** For callers without a type checker: an option with a wrong name would have no effect. */
 function checkOptions(options: object, known: object, place = ""): void {
   if (typeof options !== "object" || options === null)
-    throw new ConfigurationError(
-      `${place || "options"} must be an object, got ${options === null ? "null" : typeof options}`,
-    );
+    throw new ConfigurationError(`${place || "options"} must be an object, got ${typeName(options)}`);
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name));
   if (unknown === undefined) return;
   const hint =

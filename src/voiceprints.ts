@@ -2,6 +2,7 @@
  * The easy door: enroll, verify and identify by name, with one call each. It uses the operations of the contract, so its
  * answers are those of the contract.
  */
+
 import {
   type DescMessage,
   type MessageInitShape,
@@ -44,6 +45,7 @@ import type { ExportedProfile } from "./processor/export-profile.js";
 import type { LiveRequest } from "./processor/live/live-check.js";
 import type { LiveResult } from "./processor/live/live-task.js";
 import { open, SealedExportError, seal } from "./sealed-export.js";
+import { typeName } from "./type-name.js";
 import {
   type Comparison,
   channelSelector,
@@ -880,11 +882,7 @@ function assertChoices(choices: CallChoices): void {
     throw unfit("choices", "malformed", `the choices of a call must be an object, got ${choices}`);
   const { signal, timeoutMs, onProgress } = choices;
   if (signal !== undefined && typeof signal?.addEventListener !== "function")
-    throw unfit(
-      "signal",
-      "malformed",
-      `signal must be an AbortSignal, got ${signal === null ? "null" : typeof signal}`,
-    );
+    throw unfit("signal", "malformed", `signal must be an AbortSignal, got ${typeName(signal)}`);
   if (timeoutMs !== undefined && typeof timeoutMs !== "number")
     throw unfit("timeoutMs", "malformed", `timeoutMs must be a number of milliseconds, got ${typeof timeoutMs}`);
   if (onProgress !== undefined && typeof onProgress !== "function")

@@ -1,3 +1,4 @@
+import { typeName } from "../type-name.js";
 import { AudioError } from "./audio-error.js";
 import { type ByteSource, bytesOf } from "./byte-source.js";
 import { compressedFormat } from "./compressed.js";
@@ -16,7 +17,7 @@ export function readRecording(bytes: Uint8Array | ArrayBuffer | ByteSource, raw?
   if (typeof source?.read !== "function")
     throw new AudioError(
       "NOT_AUDIO",
-      `a recording must be a Uint8Array or an ArrayBuffer (read a file first), got ${source === null ? "null" : typeof source}`,
+      `a recording must be a Uint8Array or an ArrayBuffer (read a file first), got ${typeName(source)}`,
     );
   if (source.length === 0) throw new AudioError("EMPTY", "the recording is empty (0 bytes)");
   if (raw !== undefined) return recordingOfRaw(source, raw);

@@ -1,4 +1,5 @@
 /** One call to the engine: its place in the queue, its signal, its time limit. */
+import { typeName } from "../type-name.js";
 import { badArgument, EngineError } from "./engine-error.js";
 import { onAbort } from "./on-abort.js";
 import type { CallOptions } from "./port.js";
@@ -17,7 +18,7 @@ export async function inCall<T>(
   const { signal, timeoutMs } = options;
   if (timeoutMs !== undefined && !(timeoutMs > 0)) throw badArgument(`timeoutMs must be above 0, got ${timeoutMs}`);
   if (signal !== undefined && typeof signal?.addEventListener !== "function")
-    throw badArgument(`signal must be an AbortSignal, got ${signal === null ? "null" : typeof signal}`);
+    throw badArgument(`signal must be an AbortSignal, got ${typeName(signal)}`);
   signal?.throwIfAborted();
   const release = threads.admit();
   const interruptible = signal !== undefined || timeoutMs !== undefined;

@@ -1,3 +1,4 @@
+import { typeName } from "../type-name.js";
 import { AttackListening } from "./attack-check.js";
 import type { AttackModel } from "./attack-network.js";
 import { inCall } from "./call.js";
@@ -162,10 +163,8 @@ export class VoiceEngine implements Engine {
 }
 
 function checkVoices(list: unknown, what: string): void {
-  if (!Array.isArray(list)) throw badArgument(`${what} must be a list, got ${nameOf(list)}`);
+  if (!Array.isArray(list)) throw badArgument(`${what} must be a list, got ${typeName(list)}`);
   for (const voice of list)
     if (typeof voice !== "object" || voice === null)
-      throw badArgument(`${what} must have an embedding and its measures, got ${nameOf(voice)}`);
+      throw badArgument(`${what} must have an embedding and its measures, got ${typeName(voice)}`);
 }
-
-const nameOf = (value: unknown): string => (value === null ? "null" : typeof value);

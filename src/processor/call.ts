@@ -1,8 +1,10 @@
 /** Steps common to every operation: validate the request, watch for timeout and cancellation, set the status. */
+
 import { create, type DescMessage, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf";
 import { type FieldViolation, StatusCode, StatusSchema } from "../contract/gen/vendor/rpc/status_pb.js";
 import { fieldViolations } from "../contract/mandatory.js";
 import { StatusError } from "../contract/status-error.js";
+import { typeName } from "../type-name.js";
 import type { Ids, OperationOptions } from "./dependencies.js";
 import { asStatusError, callFailure, ProgressFailure } from "./failures.js";
 import { inSinglePrecision } from "./single-precision.js";
@@ -72,7 +74,7 @@ function assertOptions({ signal, timeoutMs }: OperationOptions, requestId: strin
   if (timeoutMs !== undefined && (typeof timeoutMs !== "number" || Number.isNaN(timeoutMs)))
     refuse(`timeoutMs must be a number of milliseconds, got ${timeoutMs}`);
   if (signal !== undefined && typeof signal?.addEventListener !== "function")
-    refuse(`signal must be an AbortSignal, got ${signal === null ? "null" : typeof signal}`);
+    refuse(`signal must be an AbortSignal, got ${typeName(signal)}`);
 }
 
 /** `setTimeout` fires at once when given a longer delay. */

@@ -1,10 +1,12 @@
 /** The ports and policies that operations work with, passed in by the code that composes them. */
+
 import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { RawFormat, Recording, ToWav } from "../audio/port.js";
 import { nearest } from "../contract/nearest.js";
 import type { Methods, OperationOptions } from "../contract/operations.js";
 import type { CallOptions } from "../engine/port.js";
 import type { GroupKind, Store } from "../store/port.js";
+import { typeName } from "../type-name.js";
 import { ConfigurationError, type ConfigurationSet } from "../voiceprint/configuration-set.js";
 import type { FieldRates } from "./field-rates.js";
 import type { Galleries } from "./galleries.js";
@@ -69,7 +71,7 @@ export const defaultLimits: Limits = {
  */
 export function withDefaults<T extends object>(name: string, defaults: T, given: Partial<T> = {}): T {
   if (typeof given !== "object" || given === null)
-    throw new ConfigurationError(`${name} must be an object, got ${given === null ? "null" : typeof given}`);
+    throw new ConfigurationError(`${name} must be an object, got ${typeName(given)}`);
   const unknown = Object.keys(given).find((key) => !Object.hasOwn(defaults, key));
   if (unknown !== undefined)
     throw new ConfigurationError(`unknown option ${name}.${unknown}${nearest(unknown, Object.keys(defaults))}`);

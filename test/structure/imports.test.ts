@@ -11,14 +11,14 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
  * the start of the server) connect the parts and may import anything.
  */
 const allowed: Record<string, readonly string[]> = {
-  audio: [],
+  audio: ["./type-name"],
   browser: ["engine", "audio"],
-  engine: [],
+  engine: ["./type-name"],
   contract: [],
   microphone: [],
   store: ["engine/port", "contract"],
   voiceprint: ["contract"],
-  processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port"],
+  processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port", "./type-name"],
   token: ["contract", "store/port", "engagement", "./languages"],
   engagement: ["contract", "store/port", "token"],
   telephony: ["contract", "server/live-messages", "server/websocket/open-socket", "./workflow"],
