@@ -1,5 +1,5 @@
 /** Where `vivavoce token …` works: on a running box, or on a store. */
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { loadConfig, ownUrl } from "../server/config.js";
 import { openConfiguredStore } from "../server/open-store.js";
 import { StoreError } from "../store/errors.js";
@@ -17,7 +17,7 @@ import {
 import { boxAddress, unreachable } from "./box-address.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
-import type { PlaceOptions } from "./shared-options.js";
+import { type PlaceOptions, variable } from "./shared-options.js";
 
 /** Options of every administrative command. */
 export interface Place extends Omit<PlaceOptions, "scope" | "configset"> {
@@ -27,21 +27,11 @@ export interface Place extends Omit<PlaceOptions, "scope" | "configset"> {
 /** Every administrative command works on a running box (`--url`) or on a store that no box has open. */
 export const withPlace = (command: Command): Command =>
   command
-    .addOption(
-      new Option("--url <url>", "work on the running box at this address, through its management interface").env(
-        "VIVAVOCE_URL",
-      ),
-    )
-    .addOption(new Option("--token <token>", "platform-api access token for the box").env("VIVAVOCE_TOKEN"))
-    .addOption(
-      new Option("--client-id <id>", "client id of a profile credential, to get a token").env("VIVAVOCE_CLIENT_ID"),
-    )
-    .addOption(new Option("--client-secret <secret>", "secret of the profile credential").env("VIVAVOCE_CLIENT_SECRET"))
-    .addOption(
-      new Option("--store <store>", "store to work on: a folder (no box may have it open), or postgres://…").env(
-        "VIVAVOCE_STORE",
-      ),
-    )
+    .addOption(variable("--url <url>", "work on the running box at this address, through its management interface"))
+    .addOption(variable("--token <token>", "platform-api access token for the box"))
+    .addOption(variable("--client-id <id>", "client id of a profile credential, to get a token"))
+    .addOption(variable("--client-secret <secret>", "secret of the profile credential"))
+    .addOption(variable("--store <store>", "store to work on: a folder (no box may have it open), or postgres://…"))
     .option("--config <file>", "configuration file of the box")
     .option("--json", "print the result as JSON");
 
@@ -53,13 +43,8 @@ function authorizationFor(options: Place & { readonly url: string }): () => Prom
       "give --token, or --client-id and --client-secret of a service account from the profile page",
     );
   }
-  const tokenUrl = `${options.url}/oauth2/token`;
-  const cache = createTokenCache({
-    tokenUrl,
-    clientId: options.clientId,
-    clientSecret: options.clientSecret,
-    scope: PLATFORM_SCOPE,
-  });
+  const { url, clientId, clientSecret } = options;
+  const cache = createTokenCache({ tokenUrl: `${url}/oauth2/token`, clientId, clientSecret, scope: PLATFORM_SCOPE });
   return () => cache.authorization();
 }
 
@@ -86,9 +71,7 @@ export async function withAdministration(
     });
     const store = await openConfiguredStore(config);
     try {
-      return await work(
-        administerService(createTokenService({ documents: store.documents, issuer: ownUrl(config) })),
-      );
+      return await work(administerService(createTokenService({ documents: store.documents, issuer: ownUrl(config) })));
     } finally {
       await store.close();
     }

@@ -14,6 +14,7 @@ import { faultOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { createOutput } from "./output.js";
+import { variable } from "./shared-options.js";
 
 interface Options {
   readonly wav: string;
@@ -39,12 +40,10 @@ export function callCommand(program: Command): void {
     .description("play a recording to a running box in real time, as a telephone system would")
     .requiredOption("--wav <file>", "WAV file with a sampling rate of 8 kHz")
     .addOption(new Option("--dialect <name>", "protocol of the line").choices(DIALECTS).makeOptionMandatory())
-    .addOption(new Option("--url <url>", "address of the box").env("VIVAVOCE_URL").default("http://127.0.0.1:8080"))
+    .addOption(variable("--url <url>", "address of the box").default("http://127.0.0.1:8080"))
     .requiredOption("--line <name>", "name of the line in the box's configuration")
     .option("--from <number>", "caller id", "+490000000")
-    .addOption(
-      new Option("--token <token>", "access token, for lines with announced calls (audiosocket)").env("VIVAVOCE_TOKEN"),
-    )
+    .addOption(variable("--token <token>", "access token, for lines with announced calls (audiosocket)"))
     .option("--secret <secret>", "auth token of a Twilio line")
     .option("--user <name>", "user name of a jambonz or Asterisk WebSocket line")
     .option("--password <password>", "password of that user")

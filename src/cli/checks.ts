@@ -87,15 +87,21 @@ export function identifyCommand(program: Command): void {
         subject: best ? (names.get(best) ?? best) : null,
         result: result!,
         score: result!.authenticationScore,
-        candidates: result!.voiceprintResults.map((one) => ({
-          profileId: one.gkVoiceprintProfileId?.value ?? "",
-          name: names.get(one.gkVoiceprintProfileId?.value ?? "") ?? null,
-          ...comparisonOf(one.score.value),
-        })),
+        candidates: candidatesOf(result!, names),
       };
     });
   });
 }
+
+/** The profiles that were compared, best first. */
+export const candidatesOf = (
+  { voiceprintResults }: IdentifyResult | DetectKnownFraudstersResult,
+  names: ReadonlyMap<string, string> = new Map(),
+) =>
+  voiceprintResults.map(({ gkVoiceprintProfileId, score }) => {
+    const profileId = gkVoiceprintProfileId?.value ?? "";
+    return { profileId, name: names.get(profileId) ?? null, ...comparisonOf(score.value) };
+  });
 
 interface CheckCall {
   readonly operations: Operations;
@@ -112,7 +118,7 @@ interface Checked {
   readonly subject: string | null;
   readonly result: VerifyResult | IdentifyResult | DetectKnownFraudstersResult;
   readonly score: AuthenticationScore | FraudDetectionScore | undefined;
-  readonly candidates?: readonly (Comparison & { readonly profileId: string; readonly name: string | null })[];
+  readonly candidates?: ReturnType<typeof candidatesOf>;
 }
 
 /** Uploads, runs one check, prints it, and returns the decision as an exit code. */

@@ -1,19 +1,12 @@
 import { join } from "node:path";
 import type { Command } from "commander";
 import { pcm16Wav } from "../audio/wav-writer.js";
-import { secondsOf } from "../contract/duration.js";
-import {
-  Decision,
-  DecisionReason,
-  EnrollStatus,
-  SessionType,
-  TrainStatus,
-  VoiceprintProfileStatus,
-} from "../contract/index.js";
+import { Decision, DecisionReason, SessionType, TrainStatus } from "../contract/index.js";
 import type { Operations } from "../contract/operations.js";
 import { mix, noise, speak } from "../demo/voice.js";
 import { makeFolders } from "../store/make-folders.js";
-import { findOrCreateProfile, findProfile, inSession, type Owner, upload } from "../workflow.js";
+import { Voiceprints } from "../voiceprints.js";
+import { findProfile, inSession, type Owner, upload } from "../workflow.js";
 import { fraudster, person } from "./calls.js";
 import { ExitCode } from "./exit-code.js";
 import { openOperations } from "./operations.js";
@@ -92,6 +85,7 @@ async function demonstrate(options: PlaceOptions): Promise<void> {
   const progress = createProgress(!output.json);
   const { operations, close } = await openOperations({ ...options, store: options.store ?? "memory" });
   try {
+    const voices = new Voiceprints(operations, options);
     const enrolled: Awaited<ReturnType<typeof enrollment>>[] = [];
     const everybody = [
       ...PEOPLE.map((one) => ({ ...one, owner: person(one.name, "demo") })),
@@ -99,7 +93,7 @@ async function demonstrate(options: PlaceOptions): Promise<void> {
     ];
     progress.start("enrolling", everybody.length);
     for (const [i, { speaker, owner }] of everybody.entries()) {
-      enrolled.push(await enrollment(operations, options, owner, speaker));
+      enrolled.push(await enrollment(voices, owner, speaker));
       progress.set(i + 1);
     }
 
@@ -152,34 +146,12 @@ async function demonstrate(options: PlaceOptions): Promise<void> {
 }
 
 /** The enrollment workflow: profile, three phrases, training. */
-async function enrollment(operations: Operations, place: PlaceOptions, owner: Owner, speaker: number) {
-  return inSession(operations, place, async (context) => {
-    const gkVoiceprintProfileId = { value: await findOrCreateProfile(operations, place.scope, owner) };
-    await operations.getEnrollStatus({ context, gkVoiceprintProfileId });
-    let status = EnrollStatus.UNSPECIFIED;
-    for (let take = 1; take <= PHRASES; take++) {
-      const { result: audio } = await operations.processAudio({
-        context,
-        input: await upload(operations, context, { chunk: phrase(speaker, take) }),
-        isForEnrollment: true,
-      });
-      const { result } = await operations.enroll({
-        context,
-        gkVoiceprintProfileId,
-        gkProcessedAudioId: audio!.gkProcessedAudioId!,
-      });
-      status = result!.enrollStatus;
-    }
-    const { result } = await operations.train({ context, gkVoiceprintProfileId });
-    return {
-      name: owner.name,
-      phrases: PHRASES,
-      enrollStatus: EnrollStatus[status]!,
-      training: TrainStatus[result!.trainStatus]!,
-      profile: VoiceprintProfileStatus[result!.status]!,
-      netSpeechSeconds: secondsOf(result!.totalNetAudio),
-    };
-  });
+async function enrollment(voices: Voiceprints, { kind, name, tag }: Owner, speaker: number) {
+  const phrases = Array.from({ length: PHRASES }, (_, i) => phrase(speaker, i + 1));
+  const enroll = kind === "person" ? "enroll" : "enrollFraudster";
+  const { enrollStatus, trained, status, netSpeechSeconds } = await voices[enroll](name, phrases, { tag });
+  const training = TrainStatus[trained ? TrainStatus.TRAINED : TrainStatus.FAILED]!;
+  return { name, phrases: PHRASES, enrollStatus, training, profile: status, netSpeechSeconds };
 }
 
 /** The verification workflow: engagement, session, profile, status, check, decision of the session. */

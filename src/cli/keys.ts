@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { isFolder, loadConfig } from "../server/config.js";
 import { openConfiguredStore } from "../server/open-store.js";
 import { SealError, StoreError } from "../store/errors.js";
@@ -7,6 +7,7 @@ import type { Store } from "../store/port.js";
 import type { SealedStore } from "../store/sql/store.js";
 import { CommandError } from "./command-error.js";
 import { createOutput } from "./output.js";
+import { variable } from "./shared-options.js";
 
 interface Options {
   readonly scope?: string;
@@ -22,7 +23,7 @@ export function keysCommand(program: Command): void {
     .command("rotate")
     .description("replace the key of a scope, or of all scopes, and wrap the other keys with the new one")
     .option("--scope <id>", "only this scope")
-    .addOption(new Option("--store <store>", "a folder, or postgres://…").env("VIVAVOCE_STORE"))
+    .addOption(variable("--store <store>", "a folder, or postgres://…"))
     .option("--config <file>", "configuration file of the box, which names its store and its keys")
     .option("--json", "print the result as JSON")
     .addHelpText(

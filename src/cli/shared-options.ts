@@ -16,20 +16,21 @@ export interface PlaceOptions {
   readonly configset: string;
 }
 
+/** An option that is also an environment variable: `--client-id` is VIVAVOCE_CLIENT_ID. */
+export function variable(flags: string, description: string): Option {
+  const option = new Option(flags, description);
+  return option.env(`VIVAVOCE_${option.name().replaceAll("-", "_").toUpperCase()}`);
+}
+
 export function withPlace(command: Command): Command {
   return command
     .addOption(
-      new Option(
-        "--url <url>",
-        "use the box (a running vivavoce server) at this address instead of the local store",
-      ).env("VIVAVOCE_URL"),
+      variable("--url <url>", "use the box (a running vivavoce server) at this address instead of the local store"),
     )
-    .addOption(new Option("--token <token>", "access token for the box").env("VIVAVOCE_TOKEN"))
-    .addOption(new Option("--client-id <id>", "client id to get a token with").env("VIVAVOCE_CLIENT_ID"))
-    .addOption(
-      new Option("--client-secret <secret>", "client secret to get a token with").env("VIVAVOCE_CLIENT_SECRET"),
-    )
-    .addOption(new Option("--store <store>", "local store: a folder, or postgres://…").env("VIVAVOCE_STORE"))
+    .addOption(variable("--token <token>", "access token for the box"))
+    .addOption(variable("--client-id <id>", "client id to get a token with"))
+    .addOption(variable("--client-secret <secret>", "client secret to get a token with"))
+    .addOption(variable("--store <store>", "local store: a folder, or postgres://…"))
     .option("--scope <id>", "biometric scope; voices of different scopes are never compared", "default")
     .option("--configset <id>", "configuration set: limits and target rates", "ivr-text-dependent")
     .option("--json", "print the result as JSON");

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import type { Operations } from "../contract/operations.js";
-import { comparisonOf, inSession, type SessionContext } from "../workflow.js";
+import { inSession, type SessionContext } from "../workflow.js";
 import { fraudster, profileOf } from "./calls.js";
-import { type CheckOptions, check, withCheck } from "./checks.js";
+import { type CheckOptions, candidatesOf, check, withCheck } from "./checks.js";
 import { ExitCode } from "./exit-code.js";
 import { withOperations } from "./operations.js";
 import { createOutput, facts, type Output, table } from "./output.js";
@@ -118,11 +118,7 @@ export function watchlistCommand(program: Command): void {
         subject: result!.voiceprintDetails?.gkVoiceprintProfileId?.value ?? null,
         result: result!,
         score: result!.fraudDetectionScore,
-        candidates: result!.voiceprintResults.map((one) => ({
-          profileId: one.gkVoiceprintProfileId?.value ?? "",
-          name: null,
-          ...comparisonOf(one.score.value),
-        })),
+        candidates: candidatesOf(result!),
       };
     });
   });
