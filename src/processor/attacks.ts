@@ -15,7 +15,7 @@ import { decideAttack, type JudgedEvidence, type Outcome, rateOfOneComparison } 
 import { outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { riskOf } from "../voiceprint/risk.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
-import { callFailure } from "./failures.js";
+import { throwCallFailure } from "./failures.js";
 import { duration, riskResult, uniqueId } from "./messages.js";
 import { pieces, rawFormat } from "./recorded-audio.js";
 
@@ -201,9 +201,7 @@ async function checkAttack(
       },
     };
   } catch (error) {
-    options.signal?.throwIfAborted();
-    const failure = callFailure(error);
-    if (failure) throw failure;
+    throwCallFailure(error, options.signal);
     const message = `the check for ${kind} speech could not run`;
     throw new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message }, { cause: error });
   }

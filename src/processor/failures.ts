@@ -71,14 +71,19 @@ export class ProgressFailure extends StatusError {
   }
 }
 
+/** Throws the error if it is a failure of the call and not of the audio or the engine. */
+export function throwCallFailure(error: unknown, signal: AbortSignal | undefined): void {
+  signal?.throwIfAborted();
+  const failure = callFailure(error);
+  if (failure) throw failure;
+}
+
 /** Runs engine work. A failure of the engine is a business outcome (`null`); a failure of the call is thrown. */
 export async function unlessEngineFails<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T | null> {
   try {
     return await work();
   } catch (error) {
-    signal?.throwIfAborted();
-    const failure = callFailure(error);
-    if (failure) throw failure;
+    throwCallFailure(error, signal);
     return null;
   }
 }

@@ -12,7 +12,7 @@ import type { Dependencies, Implementation } from "./dependencies.js";
 import { exportFormat } from "./export-profile.js";
 import { invalid, refusal } from "./failures.js";
 import { uniqueId } from "./messages.js";
-import { assertConsent, assertName } from "./profiles.js";
+import { assertConsent, assertName, createProfile } from "./profiles.js";
 
 export const importVoiceprintProfile: Implementation<"importVoiceprintProfile"> = async (deps, request) => {
   const scopeId = await checkOptionalContext(deps, request.context);
@@ -24,17 +24,7 @@ export const importVoiceprintProfile: Implementation<"importVoiceprintProfile"> 
   // What was recorded here is the operator's own record.
   const consent = before?.consent ?? consentOf(given);
   await eraseEmpty(deps, scopeId, before);
-  const profile = await deps.store.profiles.create({
-    id: deps.ids.next(),
-    scopeId,
-    owner: { id: deps.ids.next(), scopeId, kind, externalId },
-    tag,
-    printType: given.printType,
-    printVersion: 0,
-    template: null,
-    status: VoiceprintProfileStatus.NOT_TRAINED,
-    createdAt: deps.clock.now(),
-  });
+  const profile = await createProfile(deps, scopeId, { kind, externalId }, tag, given.printType);
   if (!profile) throw exists(kind, externalId, tag);
   const trained = {
     template: given.template,

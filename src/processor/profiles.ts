@@ -4,7 +4,7 @@ import type { CreateVoiceprintProfileRequest } from "../contract/gen/vendor/bios
 import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import type { Template } from "../engine/port.js";
-import { type Id, mayBeUsed, type OwnerKind, type Profile } from "../store/port.js";
+import { type Id, mayBeUsed, type Owner, type OwnerKind, type Profile } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
 import { invalid, notInScope, refusal } from "./failures.js";
 
@@ -12,6 +12,27 @@ export async function findProfile(deps: Dependencies, scopeId: Id, id: UniqueId 
   const profile = await deps.store.profiles.get(scopeId, id!.value);
   if (!profile) throw notInScope("gk_voiceprint_profile_id", "profile", id!.value);
   return profile;
+}
+
+/** Creates a profile that is not trained yet. `null` when the owner already has one with this tag. */
+export function createProfile(
+  deps: Dependencies,
+  scopeId: Id,
+  owner: Pick<Owner, "kind" | "externalId">,
+  tag: string,
+  printType: string | null = null,
+): Promise<Profile | null> {
+  return deps.store.profiles.create({
+    id: deps.ids.next(),
+    scopeId,
+    owner: { ...owner, id: deps.ids.next(), scopeId },
+    tag,
+    printType,
+    printVersion: 0,
+    template: null,
+    status: VoiceprintProfileStatus.NOT_TRAINED,
+    createdAt: deps.clock.now(),
+  });
 }
 
 /** Finds a profile in order to change it, which is not allowed while consent is withdrawn. */

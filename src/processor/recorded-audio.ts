@@ -6,7 +6,7 @@ import type { Progress } from "../contract/operations.js";
 import type { Measures } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
-import { callFailure, invalid, notFound, notInScope, ProgressFailure } from "./failures.js";
+import { invalid, notFound, notInScope, ProgressFailure, throwCallFailure } from "./failures.js";
 import { type JointAnalysis, type JointStreamOptions, type Listener, listenerOf } from "./joint-analysis.js";
 
 export type AudioSource =
@@ -89,9 +89,7 @@ export async function analyzeRecording(
     const listener = await listenerOf(deps.models, scopeId, settings.revisions);
     return { analysis: await analyzeAll(listener, recording, settings, options), recording };
   } catch (error) {
-    options.signal?.throwIfAborted();
-    const failure = callFailure(error);
-    if (failure) throw failure;
+    throwCallFailure(error, options.signal);
     return {
       analysis: null,
       failure: isAudioAtFault(error) ? AudioValidity.INVALID_AUDIO : AudioValidity.INTERNAL_ERROR,

@@ -1,27 +1,16 @@
 import { ConsentState } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
-import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
 import type { RecordedConsent } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
 import { invalid, notInScope, refusal } from "./failures.js";
 import { consentMessage, uniqueId } from "./messages.js";
-import { assertName, findProfile, ownerOf } from "./profiles.js";
+import { assertName, createProfile, findProfile, ownerOf } from "./profiles.js";
 
 export const createVoiceprintProfile: Implementation<"createVoiceprintProfile"> = async (deps, request) => {
   const { kind, externalId, tag } = ownerOf(request.owner, request.profileTag);
   const scopeId = await checkOptionalContext(deps, request.context);
-  const profile = await deps.store.profiles.create({
-    id: deps.ids.next(),
-    scopeId,
-    owner: { id: deps.ids.next(), scopeId, kind, externalId },
-    tag,
-    printType: null,
-    printVersion: 0,
-    template: null,
-    status: VoiceprintProfileStatus.NOT_TRAINED,
-    createdAt: deps.clock.now(),
-  });
+  const profile = await createProfile(deps, scopeId, { kind, externalId }, tag);
   if (profile) return { gkVoiceprintProfileId: uniqueId(profile.id), gkOwnerId: uniqueId(profile.owner.id) };
   throw refusal(StatusCode.ALREADY_EXISTS, "profile_tag", "exists", `this ${kind} already has a profile with this tag`);
 };
