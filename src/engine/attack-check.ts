@@ -4,7 +4,7 @@
  */
 import { type AttackModel, attackWindowFrames } from "./attack-network.js";
 import { checkRate, checkSampleArray, piece } from "./engine-stream.js";
-import type { AttackScore, AttackStream, CallOptions } from "./port.js";
+import type { AttackScore, AttackStream, CallOptions, VoiceWindow } from "./port.js";
 import type { StreamFormat, StreamState, WindowFeatures } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
 import { Turns, type TurnWork } from "./turns.js";
@@ -16,11 +16,8 @@ const shareOfStretches = 0.1;
 /** Audio is processed in pieces of at least this many seconds, because the stream's state travels to a thread with each piece. */
 const leastPieceSeconds = 1;
 
-export interface ScoredWindow {
+export interface ScoredWindow extends Omit<VoiceWindow, "embedding"> {
   readonly score: number;
-  readonly speechSeconds: number;
-  readonly startSeconds: number;
-  readonly endSeconds: number;
 }
 
 const reliabilityOf = (speechSeconds: number) => speechSeconds / (speechSeconds + halfKnownSeconds);

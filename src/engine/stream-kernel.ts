@@ -2,18 +2,15 @@
 import { badArgument, EngineError } from "./engine-error.js";
 import { BAD_WINDOW, DETAIL_ROWS, HAMMING_ROWS, LIMIT_REACHED, MEL_ROWS, WINDOW_FULL } from "./gen/kernel-exports.js";
 import type { Kernels } from "./kernels.js";
-import type { Measures } from "./port.js";
+import type { Measures, VoiceWindow } from "./port.js";
 
 /** The saved state of a stream: only what the kernel needs. Valid only for the kernels that wrote it. */
 export type StreamState = Uint8Array<ArrayBuffer>;
 
 /** One window of net speech, as the network expects it. */
-export interface WindowFeatures {
+export interface WindowFeatures extends Omit<VoiceWindow, "embedding"> {
   /** [frames][bins]; the bins depend on the stream's rows. */
   readonly features: Float32Array<ArrayBuffer>;
-  readonly speechSeconds: number;
-  readonly startSeconds: number;
-  readonly endSeconds: number;
 }
 
 export interface StreamStep {
