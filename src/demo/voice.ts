@@ -263,13 +263,6 @@ export function noise(
   return samples;
 }
 
-export function tone(seconds: number, rateHz: number, hz: number, amplitude = 0.5): Float32Array {
-  return Float32Array.from(
-    { length: Math.round(seconds * rateHz) },
-    (_, i) => amplitude * Math.sin((2 * Math.PI * hz * i) / rateHz),
-  );
-}
-
 /** Mean power of all samples that are not digital silence. */
 export function activePower(samples: Float32Array): number {
   let energy = 0;

@@ -2,12 +2,12 @@
 import FFT from "fft.js";
 import { expect, test } from "vitest";
 import { AudioValidity, EnrollReason } from "../../src/contract/index.js";
-import { random, tone } from "../../src/demo/voice.js";
 import type { Measures } from "../../src/engine/port.js";
 import { levelOf } from "../../src/microphone/index.js";
 import { adviceFor } from "../../src/web/advice.js";
 import { Fourier, MelSpectrogram, melBands } from "../../src/web/mel-spectrogram.js";
 import { strings } from "../../src/web/strings.js";
+import { random, tone } from "../voice.js";
 
 test("the Fourier transform agrees with another library", () => {
   for (const size of [256, 1024]) {
