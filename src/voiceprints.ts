@@ -2,52 +2,28 @@
  * The easy door: enroll, verify and identify by name, with one call each. It uses the operations of the contract, so its
  * answers are those of the contract.
  */
-
-import {
-  type DescMessage,
-  type MessageInitShape,
-  type MessageJsonType,
-  type MessageShape,
-  toJson,
-} from "@bufbuild/protobuf";
-import { highestRateHz, lowestRateHz } from "./audio/audio-error.js";
-import { joined } from "./audio/joined.js";
-import type { RawEncoding } from "./audio/port.js";
-import { readRecording } from "./audio/read-recording.js";
-import { sampleEncodings } from "./audio/sample-encoding.js";
-import { floatWav } from "./audio/wav-writer.js";
 import { secondsOf } from "./contract/duration.js";
-import { AudioValidity, Decision, TrainReason } from "./contract/gen/vendor/biosec/v1/common_pb.js";
+import { AudioValidity, TrainReason } from "./contract/gen/vendor/biosec/v1/common_pb.js";
 import {
-  type AnalyzeAudioResult,
-  type AnalyzeAudioResultJson,
-  AnalyzeAudioResultSchema,
-  type AuthenticationScore,
-  DecisionReason,
   EnrollReason,
   EnrollStatus,
-  type FraudDetectionScore,
-  type IdentifyResultJson,
   IdentifyResultSchema,
-  type TrainRequestSchema,
   type TrainResult,
-  type VerifyResult,
   type VerifyResultJson,
   VerifyResultSchema,
   VoiceprintProfileStatus,
 } from "./contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "./contract/gen/vendor/rpc/status_pb.js";
-import { fieldViolation } from "./contract/mandatory.js";
 import type { OperationOptions, Operations } from "./contract/operations.js";
 import { StatusError } from "./contract/status-error.js";
-import { isMoved } from "./engine/moved.js";
+import { type Analysis, type Answer, analysisOf, answerOf, type Identification } from "./easy-door/answers.js";
+import { type Audio, assertRate, recordingOf } from "./easy-door/audio.js";
+import { EnrollmentListener, enrollmentOf, Listener, type LiveAccess } from "./easy-door/listener.js";
+import { unfit } from "./easy-door/unfit.js";
 import type { ExportedProfile } from "./processor/export-profile.js";
-import type { LiveRequest } from "./processor/live/live-check.js";
-import type { LiveResult } from "./processor/live/live-task.js";
 import { open, SealedExportError, seal } from "./sealed-export.js";
 import { typeName } from "./type-name.js";
 import {
-  type Comparison,
   channelSelector,
   comparisonOf,
   existingProfile,
@@ -59,7 +35,6 @@ import {
   type Owner,
   orCleanUp,
   profilesIn,
-  type Recording,
   type SessionContext,
   type Settings,
   startSession,
@@ -68,62 +43,22 @@ import {
 } from "./workflow.js";
 
 export type { RawEncoding } from "./audio/port.js";
+export type { Analysis, Answer, DecisionName, Identification, NamedScore, ReasonName } from "./easy-door/answers.js";
+export type { Audio, AudioChunk } from "./easy-door/audio.js";
+export type {
+  AnalysisTask,
+  EnrollmentListener,
+  EnrollmentTask,
+  Listener,
+  ListenerTask,
+  LiveAccess,
+  LiveEnrollmentRequest,
+  LiveEnrollmentState,
+  LiveListener,
+} from "./easy-door/listener.js";
 export type { ExportedProfile, ExportedSegment, ExportedTemplate } from "./processor/export-profile.js";
 export type { LiveRequest } from "./processor/live/live-check.js";
 export type { Comparison, NamedProfile } from "./workflow.js";
-
-/** A recording (WAV, or compressed if it can be decoded), headerless bytes, or mono samples in -1..1. Errors name the `File`, or the `name` given. */
-export type Audio =
-  | Uint8Array
-  | ArrayBuffer
-  | Blob
-  | {
-      readonly bytes: Uint8Array;
-      readonly encoding: RawEncoding;
-      readonly rateHz: number;
-      readonly channels?: number;
-      readonly name?: string;
-    }
-  | { readonly samples: Float32Array; readonly rateHz: number };
-
-/** A decision by its name in the contract. */
-export type DecisionName = keyof typeof Decision;
-/** A reason by its name in the contract. */
-export type ReasonName = keyof typeof DecisionReason;
-
-/** The answer of a check, as plain JSON values. */
-export interface Answer<Result> extends Comparison {
-  readonly decision: DecisionName;
-  readonly reason: ReasonName;
-  /** 0..1000, higher is riskier. */
-  readonly risk: number | null;
-  /** 0..100 */
-  readonly reliability: number | null;
-  readonly netSpeechSeconds: number;
-  /** The contract's complete result, as JSON. */
-  readonly result: Result;
-}
-
-/** A person who was compared. */
-export interface NamedScore extends Comparison {
-  readonly name: string;
-}
-
-/** The answer of `identify`. */
-export interface Identification extends Answer<IdentifyResultJson> {
-  /** The person identified; `null` unless the decision is AUTHENTIC. */
-  readonly person: string | null;
-  /** Best first. */
-  readonly candidates: readonly NamedScore[];
-}
-
-/** The answer of `analyze`: several checks at once. */
-export interface Analysis extends Answer<AnalyzeAudioResultJson> {
-  readonly validity: keyof typeof AudioValidity;
-  /** The most likely person and fraudster among those compared, whatever the decision. */
-  readonly likeliestPerson: string | null;
-  readonly likeliestFraudster: string | null;
-}
 
 /** The result for one recording. */
 export interface EnrolledSegment {
@@ -202,30 +137,6 @@ export interface EnrollChoices extends CallChoices {
   /** `false` only adds the recordings; a later call can train. */
   readonly train?: boolean;
 }
-
-/** Listens to audio that is still arriving, in this process or on a box. */
-export interface LiveAccess {
-  listen(request: LiveRequest, options: OperationOptions): Promise<AnalysisTask>;
-  listenToEnroll(request: LiveEnrollmentRequest, options: OperationOptions): Promise<EnrollmentTask>;
-  /** The lowest and the highest sampling rate, in Hz. */
-  readonly rates: readonly [number, number];
-  /** Closes what was opened for it. */
-  close(): Promise<void>;
-}
-
-/** What a listener drives: a check or an enrollment of arriving audio. */
-export interface ListenerTask<Result> {
-  /** Resolves to the result once there is one. */
-  push(samples: Float32Array): Promise<Result | null>;
-  finish(): Promise<Result>;
-  close(): Promise<void>;
-}
-/** A live check as `Listener` drives it. */
-export type AnalysisTask = ListenerTask<AnalyzeAudioResult>;
-/** A live enrollment as `EnrollmentListener` drives it. */
-export type EnrollmentTask = ListenerTask<LiveResult>;
-/** Whose print a live enrollment adds to, and the rate of its audio. */
-export type LiveEnrollmentRequest = MessageInitShape<typeof TrainRequestSchema> & { readonly rateHz: number };
 
 /** The easy door: voices by name, on this machine or on a box. */
 export class Voiceprints {
@@ -702,146 +613,6 @@ function missingOf({
   };
 }
 
-/** Mono audio of a live check: samples in -1..1, 16-bit samples, or bytes in an encoding. */
-export type AudioChunk = Float32Array | Int16Array | { readonly bytes: Uint8Array; readonly encoding: RawEncoding };
-
-function samplesOfChunk(chunk: AudioChunk, rateHz: number): Float32Array {
-  assertHere(chunk);
-  // Beyond full scale, samples are clipped or refused as in every other recording.
-  if (chunk instanceof Float32Array) return chunk.every((value) => value >= -1 && value <= 1) ? chunk : bounded(chunk);
-  if (chunk instanceof Int16Array) return Float32Array.from(chunk, (sample) => sample / 32768);
-  if (typeof chunk === "object" && chunk !== null && "bytes" in chunk && chunk.bytes instanceof Uint8Array) {
-    const { bytes, encoding } = chunk;
-    if (bytes.length === 0) return new Float32Array();
-    const size = sampleEncodings[encoding]?.bytesPerSample ?? 1;
-    if (bytes.length % size !== 0)
-      throw unfit(
-        "audio",
-        "not_audio",
-        `the length must be a multiple of ${size} bytes (one ${encoding} sample), got ${bytes.length} bytes`,
-      );
-    try {
-      return joined([...readRecording(bytes, { encoding, rateHz, channels: 1 }).read(1)]);
-    } catch (error) {
-      throw unfit("audio", "not_audio", (error as Error).message);
-    }
-  }
-  const given = chunk === null ? "null" : typeof chunk === "object" ? (chunk as object).constructor.name : typeof chunk;
-  throw unfit(
-    "audio",
-    "not_audio",
-    `a chunk must be a Float32Array, an Int16Array or { bytes: Uint8Array, encoding }, got ${given}`,
-  );
-}
-
-function bounded(chunk: Float32Array): Float32Array {
-  const samples = new Float32Array(chunk.length);
-  try {
-    const bytes = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    sampleEncodings.float32.decode(samples, bytes, 0, Float32Array.BYTES_PER_ELEMENT);
-  } catch (error) {
-    throw unfit("audio", "not_audio", (error as Error).message);
-  }
-  return samples;
-}
-
-/** Audio that is still arriving, and its session, which is stopped once: with the outcome, or when the task fails or is closed. */
-export abstract class LiveListener<Result, Outcome> {
-  #outcome: Outcome | null = null;
-  #open = true;
-
-  constructor(
-    private readonly task: ListenerTask<Result>,
-    private readonly rateHz: number,
-    private readonly outcomeOf: (result: Result) => Outcome,
-    private readonly onEnd: () => Promise<void>,
-  ) {}
-
-  protected get outcome(): Outcome | null {
-    return this.#outcome;
-  }
-
-  /** Adds a chunk of audio; ownership of a `Float32Array` passes to the listener. Resolves to the outcome once there is one. */
-  async push(chunk: AudioChunk): Promise<Outcome | null> {
-    // An invalid chunk throws, but does not end the task.
-    const samples = samplesOfChunk(chunk, this.rateHz);
-    if (this.#outcome) return this.#outcome;
-    const result = await this.#orStop(this.task.push(samples));
-    return result && this.#end(result);
-  }
-
-  /** Ends the audio. Resolves to the outcome of all audio so far. */
-  async finish(): Promise<Outcome> {
-    return this.#outcome ?? this.#end(await this.#orStop(this.task.finish()));
-  }
-
-  /** Ends without an outcome; segments that were enrolled stay. */
-  async close(): Promise<void> {
-    await this.task.close();
-    await this.#stop();
-  }
-
-  async #end(result: Result): Promise<Outcome> {
-    this.#outcome ??= this.outcomeOf(result);
-    await this.#stop();
-    return this.#outcome;
-  }
-
-  #orStop<T>(work: Promise<T>): Promise<T> {
-    return orCleanUp(work, () => this.#stop());
-  }
-
-  async #stop(): Promise<void> {
-    if (!this.#open) return;
-    this.#open = false;
-    await this.onEnd();
-  }
-}
-
-/** A live check and its session. */
-export class Listener extends LiveListener<AnalyzeAudioResult, Analysis> {
-  /** Set as soon as a checkpoint gave a clear answer. */
-  get answer(): Analysis | null {
-    return this.outcome;
-  }
-
-  /** Pushes chunks until there is an answer or no more audio. An error, also one of the source, closes the listener. */
-  follow(chunks: AsyncIterable<AudioChunk> | Iterable<AudioChunk>): Promise<Analysis> {
-    return orCleanUp(this.#follow(chunks), () => this.close());
-  }
-
-  async #follow(chunks: AsyncIterable<AudioChunk> | Iterable<AudioChunk>): Promise<Analysis> {
-    for await (const chunk of chunks) {
-      const answer = await this.push(chunk);
-      if (answer) return answer;
-    }
-    return this.finish();
-  }
-}
-
-/** Progress of a live enrollment. */
-export interface LiveEnrollmentState {
-  readonly status: keyof typeof EnrollStatus;
-  /** Number of segments that this call has added to the print. */
-  readonly enrolledSegments: number;
-  readonly trained: boolean;
-}
-
-/** A live enrollment and its session. */
-export class EnrollmentListener extends LiveListener<LiveResult, LiveEnrollmentState> {
-  /** Set as soon as training would not gain from more audio. */
-  get enrollment(): LiveEnrollmentState | null {
-    return this.outcome;
-  }
-}
-
-function enrollmentOf(result: LiveResult): LiveEnrollmentState {
-  if (result.case !== "enroll") throw new TypeError(`expected the result of an enrollment, got ${result.case}`);
-  const { enrollStatus = EnrollStatus.UNSPECIFIED, enrolledSegments = 0, training } = result.value;
-  const trained = training?.reason === TrainReason.TRAIN_OK;
-  return { status: EnrollStatus[enrollStatus] as keyof typeof EnrollStatus, enrolledSegments, trained };
-}
-
 /**
  * When all profiles are compared, one may be erased before Identify gets to it. That is not the caller's fault, so the
  * work is repeated without it. If the caller named the profile, the error is thrown.
@@ -859,13 +630,6 @@ async function unlessErased<T>(all: boolean, work: () => Promise<T>): Promise<T>
     }
   }
 }
-
-const unfit = (field: string, violation: string, message: string): StatusError =>
-  new StatusError({
-    statusCode: StatusCode.INVALID_REQUEST,
-    message,
-    fieldViolations: [fieldViolation(field, violation, message)],
-  });
 
 /** The type of a passphrase that is not a string. */
 const given = (choices: unknown): string =>
@@ -889,25 +653,8 @@ function assertChoices(choices: CallChoices): void {
     throw unfit("onProgress", "malformed", `onProgress must be a function, got ${typeof onProgress}`);
 }
 
-/** A listener and the engine move samples to another thread. Nothing of them is left in the caller's array. */
-function assertHere(audio: unknown): void {
-  const buffer = ArrayBuffer.isView(audio) ? audio.buffer : audio;
-  if (!(buffer instanceof ArrayBuffer && isMoved(buffer))) return;
-  throw unfit(
-    "audio",
-    "not_audio",
-    "the memory of this audio was moved to another thread by an earlier call; pass that call a copy",
-  );
-}
-
 function assertName(name: string): void {
   if (typeof name !== "string" || name === "") throw unfit("name", "malformed", "name must be a non-empty string");
-}
-
-function assertRate(rateHz: number, [lowest, highest]: readonly [number, number]): void {
-  if (Number.isInteger(rateHz) && rateHz >= lowest && rateHz <= highest) return;
-  const range = [lowest, highest].map((rate) => rate.toLocaleString("en")).join(" to ");
-  throw unfit("rate", "out_of_range", `rateHz must be a whole number from ${range}, got ${rateHz}`);
 }
 
 const callOptions = ({ signal, timeoutMs }: CallChoices): OperationOptions => ({
@@ -929,59 +676,3 @@ const attacks = ({ synthetic, playback }: AttackChoices) => ({
   ...(synthetic && { syntheticSpeechDetectionParameters: {} }),
   ...(playback && { channelPlaybackDetectionParameters: {} }),
 });
-
-function answerOf<Schema extends DescMessage>(
-  schema: Schema,
-  result: MessageShape<Schema> & Pick<VerifyResult, "decision" | "reason" | "audioDetails">,
-  score: AuthenticationScore | FraudDetectionScore | undefined,
-  risk: VerifyResult["riskEngineResult"],
-): Answer<MessageJsonType<Schema>> {
-  return {
-    decision: Decision[result.decision] as DecisionName,
-    reason: DecisionReason[result.reason] as ReasonName,
-    ...comparisonOf(score),
-    risk: risk?.risk ?? null,
-    reliability: risk?.reliability ?? null,
-    netSpeechSeconds: secondsOf(result.audioDetails?.netAudio),
-    result: toJson(schema, result) as MessageJsonType<Schema>,
-  };
-}
-
-function analysisOf(result: AnalyzeAudioResult, names: ReadonlyMap<string, string>): Analysis {
-  const { authenticationResult: person, fraudDetectionResult: fraudster } = result;
-  // The values are those of the part that the decision is based on.
-  const isFraud = fraudster?.decision === Decision.FRAUD;
-  const score = (isFraud ? undefined : person?.authenticationScore) ?? fraudster?.fraudDetectionScore;
-  const nameOf = (id: string | undefined) => (id === undefined ? null : (names.get(id) ?? null));
-  return {
-    ...answerOf(AnalyzeAudioResultSchema, result, score, result.riskEngineGlobalResult),
-    validity: AudioValidity[result.validity] as keyof typeof AudioValidity,
-    likeliestPerson: nameOf(person?.topPersonVoiceprintDetails?.gkVoiceprintProfileId?.value),
-    likeliestFraudster: nameOf(fraudster?.topFraudsterVoiceprintDetails?.gkVoiceprintProfileId?.value),
-  };
-}
-
-async function recordingOf(audio: Audio, place?: string): Promise<Recording> {
-  assertHere(audio);
-  if (audio instanceof Uint8Array) return { chunk: audio };
-  if (audio instanceof ArrayBuffer) return { chunk: new Uint8Array(audio) };
-  if (audio instanceof Blob) {
-    const chunk = new Uint8Array(await audio.arrayBuffer());
-    return audio instanceof File ? { chunk, name: audio.name } : { chunk };
-  }
-  if (typeof audio === "object" && audio !== null) {
-    if ("samples" in audio && audio.samples instanceof Float32Array) {
-      assertRate(audio.rateHz, [lowestRateHz, highestRateHz]);
-      assertHere(audio.samples);
-      return { chunk: floatWav([audio.samples], audio.rateHz) };
-    }
-    if ("bytes" in audio && audio.bytes instanceof Uint8Array) {
-      const { bytes, encoding, rateHz, channels = 1, name } = audio;
-      assertHere(bytes);
-      return { chunk: bytes, encoding, rate: rateHz, channels, ...(name !== undefined && { name }) };
-    }
-  }
-  const message =
-    "audio must be a recording as Uint8Array, ArrayBuffer or Blob (read a file first), { samples: Float32Array, rateHz }, or { bytes, encoding, rateHz }";
-  throw unfit("audio", "not_audio", place === undefined ? message : `${place}: ${message}`);
-}

@@ -22,6 +22,14 @@ const allowed: Record<string, readonly string[]> = {
   token: ["contract", "store/port", "engagement", "./languages"],
   engagement: ["contract", "store/port", "token"],
   telephony: ["contract", "server/live-messages", "server/websocket/open-socket", "./workflow"],
+  "easy-door": [
+    "audio",
+    "contract",
+    "engine/moved",
+    "processor/live/live-check",
+    "processor/live/live-task",
+    "./workflow",
+  ],
   client: ["contract", "token/cache", "voiceprint/configuration-set", "./voiceprints"],
 };
 

@@ -1,0 +1,135 @@
+/** Audio that is still arriving: checks and enrollments that listen to it. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { TrainReason } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import {
+  type AnalyzeAudioResult,
+  EnrollStatus,
+  type TrainRequestSchema,
+} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { OperationOptions } from "../contract/operations.js";
+import type { LiveRequest } from "../processor/live/live-check.js";
+import type { LiveResult } from "../processor/live/live-task.js";
+import { orCleanUp } from "../workflow.js";
+import type { Analysis } from "./answers.js";
+import { type AudioChunk, samplesOfChunk } from "./audio.js";
+
+/** Listens to audio that is still arriving, in this process or on a box. */
+export interface LiveAccess {
+  listen(request: LiveRequest, options: OperationOptions): Promise<AnalysisTask>;
+  listenToEnroll(request: LiveEnrollmentRequest, options: OperationOptions): Promise<EnrollmentTask>;
+  /** The lowest and the highest sampling rate, in Hz. */
+  readonly rates: readonly [number, number];
+  /** Closes what was opened for it. */
+  close(): Promise<void>;
+}
+
+/** What a listener drives: a check or an enrollment of arriving audio. */
+export interface ListenerTask<Result> {
+  /** Resolves to the result once there is one. */
+  push(samples: Float32Array): Promise<Result | null>;
+  finish(): Promise<Result>;
+  close(): Promise<void>;
+}
+/** A live check as `Listener` drives it. */
+export type AnalysisTask = ListenerTask<AnalyzeAudioResult>;
+/** A live enrollment as `EnrollmentListener` drives it. */
+export type EnrollmentTask = ListenerTask<LiveResult>;
+/** Whose print a live enrollment adds to, and the rate of its audio. */
+export type LiveEnrollmentRequest = MessageInitShape<typeof TrainRequestSchema> & { readonly rateHz: number };
+
+/** Audio that is still arriving, and its session, which is stopped once: with the outcome, or when the task fails or is closed. */
+export abstract class LiveListener<Result, Outcome> {
+  #outcome: Outcome | null = null;
+  #open = true;
+
+  constructor(
+    private readonly task: ListenerTask<Result>,
+    private readonly rateHz: number,
+    private readonly outcomeOf: (result: Result) => Outcome,
+    private readonly onEnd: () => Promise<void>,
+  ) {}
+
+  protected get outcome(): Outcome | null {
+    return this.#outcome;
+  }
+
+  /** Adds a chunk of audio; ownership of a `Float32Array` passes to the listener. Resolves to the outcome once there is one. */
+  async push(chunk: AudioChunk): Promise<Outcome | null> {
+    // An invalid chunk throws, but does not end the task.
+    const samples = samplesOfChunk(chunk, this.rateHz);
+    if (this.#outcome) return this.#outcome;
+    const result = await this.#orStop(this.task.push(samples));
+    return result && this.#end(result);
+  }
+
+  /** Ends the audio. Resolves to the outcome of all audio so far. */
+  async finish(): Promise<Outcome> {
+    return this.#outcome ?? this.#end(await this.#orStop(this.task.finish()));
+  }
+
+  /** Ends without an outcome; segments that were enrolled stay. */
+  async close(): Promise<void> {
+    await this.task.close();
+    await this.#stop();
+  }
+
+  async #end(result: Result): Promise<Outcome> {
+    this.#outcome ??= this.outcomeOf(result);
+    await this.#stop();
+    return this.#outcome;
+  }
+
+  #orStop<T>(work: Promise<T>): Promise<T> {
+    return orCleanUp(work, () => this.#stop());
+  }
+
+  async #stop(): Promise<void> {
+    if (!this.#open) return;
+    this.#open = false;
+    await this.onEnd();
+  }
+}
+
+/** A live check and its session. */
+export class Listener extends LiveListener<AnalyzeAudioResult, Analysis> {
+  /** Set as soon as a checkpoint gave a clear answer. */
+  get answer(): Analysis | null {
+    return this.outcome;
+  }
+
+  /** Pushes chunks until there is an answer or no more audio. An error, also one of the source, closes the listener. */
+  follow(chunks: AsyncIterable<AudioChunk> | Iterable<AudioChunk>): Promise<Analysis> {
+    return orCleanUp(this.#follow(chunks), () => this.close());
+  }
+
+  async #follow(chunks: AsyncIterable<AudioChunk> | Iterable<AudioChunk>): Promise<Analysis> {
+    for await (const chunk of chunks) {
+      const answer = await this.push(chunk);
+      if (answer) return answer;
+    }
+    return this.finish();
+  }
+}
+
+/** Progress of a live enrollment. */
+export interface LiveEnrollmentState {
+  readonly status: keyof typeof EnrollStatus;
+  /** Number of segments that this call has added to the print. */
+  readonly enrolledSegments: number;
+  readonly trained: boolean;
+}
+
+/** A live enrollment and its session. */
+export class EnrollmentListener extends LiveListener<LiveResult, LiveEnrollmentState> {
+  /** Set as soon as training would not gain from more audio. */
+  get enrollment(): LiveEnrollmentState | null {
+    return this.outcome;
+  }
+}
+
+export function enrollmentOf(result: LiveResult): LiveEnrollmentState {
+  if (result.case !== "enroll") throw new TypeError(`expected the result of an enrollment, got ${result.case}`);
+  const { enrollStatus = EnrollStatus.UNSPECIFIED, enrolledSegments = 0, training } = result.value;
+  const trained = training?.reason === TrainReason.TRAIN_OK;
+  return { status: EnrollStatus[enrollStatus] as keyof typeof EnrollStatus, enrolledSegments, trained };
+}
