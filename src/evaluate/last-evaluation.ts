@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import { nullIfMissing } from "../store/null-if-missing.js";
 import { detCurve } from "./det.js";
 import type { Evaluation } from "./evaluate.js";
 
@@ -54,12 +55,6 @@ export function lastEvaluation(name: string, evaluation: Evaluation, at: Date): 
 
 /** `null` if there is none yet; throws if the file is not a valid evaluation. */
 export async function readLastEvaluation(file: string): Promise<LastEvaluation | null> {
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
-  }
-  return schema.parse(JSON.parse(text));
+  const text = await readFile(file, "utf8").catch(nullIfMissing);
+  return text === null ? null : schema.parse(JSON.parse(text));
 }

@@ -15,6 +15,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { assertFilesStayReadable, permissionError } from "./embedded-folder.js";
 import { StoreError } from "./errors.js";
 import { makeFolders } from "./make-folders.js";
+import { nullIfMissing } from "./null-if-missing.js";
 
 interface Holder {
   readonly pid: number;
@@ -123,17 +124,14 @@ function hold(path: string, { nonce }: Holder, socket: LifeSocket | null, { refr
 }
 
 async function readHolder(path: string): Promise<Holder | "gone" | "unsigned" | "unsigned-stale"> {
+  const text = await readFile(path, "utf8").catch(nullIfMissing);
+  if (text === null) return "gone";
   try {
-    const text = await readFile(path, "utf8");
-    try {
-      return JSON.parse(text);
-    } catch {
-      const { mtimeMs } = await stat(path);
-      return Date.now() - mtimeMs > UNSIGNED_STALE_MS ? "unsigned-stale" : "unsigned";
-    }
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return "gone";
-    throw error;
+    return JSON.parse(text);
+  } catch {
+    const made = await statIfThere(path);
+    if (made === null) return "gone";
+    return Date.now() - made.mtimeMs > UNSIGNED_STALE_MS ? "unsigned-stale" : "unsigned";
   }
 }
 
@@ -269,21 +267,10 @@ async function createNew(path: string, content: string): Promise<boolean> {
 }
 
 async function unlinkIfThere(path: string): Promise<void> {
-  try {
-    await unlink(path);
-  } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw error;
-  }
+  await unlink(path).catch(nullIfMissing);
 }
 
-async function statIfThere(path: string): Promise<Stats | null> {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return null;
-    throw error;
-  }
-}
+const statIfThere = (path: string): Promise<Stats | null> => stat(path).catch(nullIfMissing);
 
 /** The same in every container of a machine; changes at a reboot. */
 function bootId(): string | null {

@@ -15,6 +15,7 @@ import { dirname, join } from "node:path";
 import { SealError } from "../errors.js";
 import { type FolderLock, lockFolder } from "../folder-lock.js";
 import { makeFolders } from "../make-folders.js";
+import { nullIfMissing } from "../null-if-missing.js";
 import { type Aead, KEY_BYTES, NONCE_BYTES, randomBytes, TAG_BYTES } from "./aead.js";
 import { fromHex, type KeyId, type KeyShelf, toHex, type WrappedKey } from "./key-ring.js";
 import { createMasterSeal, type MasterKeys, type MasterSeal } from "./master-key.js";
@@ -202,13 +203,8 @@ async function openRing(path: string, master: MasterSeal): Promise<RingFile> {
 }
 
 async function readRing(path: string): Promise<RingFile | null> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
-  }
+  const text = await readFile(path, "utf8").catch(nullIfMissing);
+  if (text === null) return null;
   try {
     const ring: unknown = JSON.parse(text);
     if (isRing(ring)) return ring;
