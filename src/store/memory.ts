@@ -148,33 +148,14 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       },
     },
 
-    media: {
-      async add(segment, enrolledIn) {
-        const { sessions, media, profiles } = scope(segment.scopeId);
-        assertParent(sessions, "session", segment.sessionId);
-        if (enrolledIn === undefined || profiles.has(enrolledIn)) insert(media, segment);
-      },
-      get: async (scopeId, id) => read(scope(scopeId).media, id),
-      async ofSession(scopeId, sessionId) {
-        const kept = [...scope(scopeId).media.values()].filter((segment) => segment.sessionId === sessionId);
-        return copy(kept.map(({ audio: _, ...plain }) => plain).sort(byId));
-      },
-      expire: async (...when) => expire("media", ...when),
-    },
-
-    processed: {
-      async add(processed, enrolledIn) {
-        const { sessions, processed: all, profiles } = scope(processed.scopeId);
-        assertParent(sessions, "session", processed.sessionId);
-        if (enrolledIn === undefined || profiles.has(enrolledIn)) insert(all, processed);
-      },
-      get: async (scopeId, id) => read(scope(scopeId).processed, id),
-      async ofSession(scopeId, sessionId) {
-        const analyzed = [...scope(scopeId).processed.values()].filter((one) => one.sessionId === sessionId);
-        return copy(analyzed.map(({ voice: _, voiceClass: __, ...plain }) => plain).sort(byId));
-      },
-      expire: async (...when) => expire("processed", ...when),
-    },
+    media: recordings(
+      ({ media }) => media,
+      ({ audio: _, ...plain }) => plain,
+    ),
+    processed: recordings(
+      ({ processed }) => processed,
+      ({ voice: _, voiceClass: __, ...plain }) => plain,
+    ),
 
     owners: {
       find: async (scopeId, kind, externalId) => copy(findOwner(scope(scopeId), kind, externalId)),
@@ -396,21 +377,31 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     },
   };
 
-  function expire(
-    what: "media" | "processed",
-    scopeId: Id | null,
-    stoppedBefore: number,
-    abandonedBefore?: number,
-  ): number {
-    let removed = 0;
-    for (const here of scopeId === null ? scopes.values() : [scope(scopeId)]) {
-      for (const { id, sessionId } of here[what].values()) {
-        if (!hasExpired(here.sessions.get(sessionId)!, stoppedBefore, abandonedBefore)) continue;
-        here[what].delete(id);
-        removed++;
-      }
-    }
-    return removed;
+  /** Media or audio models: `plainOf` leaves out what other stores seal. */
+  function recordings<Recording extends MediaSegment | ProcessedAudio, Plain extends { readonly id: Id }>(
+    of: (here: Scope) => Map<Id, Recording>,
+    plainOf: (recording: Recording) => Plain,
+  ) {
+    return {
+      async add(recording: Recording, enrolledIn?: Id) {
+        const here = scope(recording.scopeId);
+        assertParent(here.sessions, "session", recording.sessionId);
+        if (enrolledIn === undefined || here.profiles.has(enrolledIn)) insert(of(here), recording);
+      },
+      get: async (scopeId: Id, id: Id) => read(of(scope(scopeId)), id),
+      async ofSession(scopeId: Id, sessionId: Id) {
+        const found = [...of(scope(scopeId)).values()].filter((recording) => recording.sessionId === sessionId);
+        return copy(found.map(plainOf).sort(byId));
+      },
+      async expire(scopeId: Id | null, stoppedBefore: number, abandonedBefore?: number) {
+        let removed = 0;
+        for (const here of scopeId === null ? scopes.values() : [scope(scopeId)])
+          for (const { id, sessionId } of of(here).values())
+            if (hasExpired(here.sessions.get(sessionId)!, stoppedBefore, abandonedBefore) && of(here).delete(id))
+              removed++;
+        return removed;
+      },
+    };
   }
 }
 
