@@ -1,4 +1,5 @@
 import type { SortedTrials } from "./metrics.js";
+import { quantileOf } from "./quantile.js";
 
 export interface Interval {
   readonly low: number;
@@ -50,11 +51,5 @@ export const ruleOfThree = (units: number): number => 1 - 0.05 ** (1 / units);
 export function percentileInterval(values: readonly number[], confidence = 0.95): Interval | null {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
   if (sorted.length < 20) return null;
-  const at = (share: number) => {
-    const position = share * (sorted.length - 1);
-    const below = Math.floor(position);
-    const above = Math.min(below + 1, sorted.length - 1);
-    return sorted[below]! + (position - below) * (sorted[above]! - sorted[below]!);
-  };
-  return { low: at((1 - confidence) / 2), high: at((1 + confidence) / 2) };
+  return { low: quantileOf(sorted, (1 - confidence) / 2), high: quantileOf(sorted, (1 + confidence) / 2) };
 }

@@ -4,6 +4,7 @@
  * of a weight matrix are balanced first, so that no channel wastes the bits of the others. training/export.py does the same.
  */
 import type { Dtype } from "../engine/tensor-spec.js";
+import { quantileOf } from "../evaluate/quantile.js";
 import { ImportRefusal } from "./import-refusal.js";
 import { JointRounding } from "./joint-rounding.js";
 import type { Moments } from "./moments.js";
@@ -61,19 +62,8 @@ export function balancedSteps(
   // A larger step where the weights are small.
   for (let i = 0; i < inputs; i++) wanted[i] = 1 / Math.max(wanted[i]!, 1e-3);
   const floors = Float64Array.from(peaks, (peak) => (peak * room) / high);
-  const scale = quantile(
-    floors.map((floor, i) => floor / wanted[i]!),
-    balancedShare,
-  );
+  const scale = quantileOf(floors.map((floor, i) => floor / wanted[i]!).sort(), balancedShare);
   return wanted.map((want, i) => Math.max(want * scale, floors[i]!, least));
-}
-
-function quantile(values: Float64Array, share: number): number {
-  const sorted = values.slice().sort();
-  const at = share * (sorted.length - 1);
-  const below = Math.floor(at);
-  const above = Math.min(below + 1, sorted.length - 1);
-  return sorted[below]! + (at - below) * (sorted[above]! - sorted[below]!);
 }
 
 export interface Layer {
