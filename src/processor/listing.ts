@@ -1,9 +1,9 @@
 /** Lists the contents of a scope page by page. The page token is the last id of the previous page. */
 import { OwnerType } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { isUuid } from "../contract/mandatory.js";
-import type { Id, Profile } from "../store/port.js";
+import type { Id, Profile, Store } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
-import type { Dependencies, GroupImplementation, Implementation } from "./dependencies.js";
+import type { GroupImplementation, Implementation } from "./dependencies.js";
 import { invalid } from "./failures.js";
 import { consentMessage, ownerType, uniqueId } from "./messages.js";
 import { statusOf } from "./profiles.js";
@@ -54,7 +54,7 @@ export const listVoiceprintProfiles: Implementation<"listVoiceprintProfiles"> = 
   const page =
     request.ownerId === ""
       ? await deps.store.profiles.list(scopeId, after, size)
-      : (await profilesOfOwner(deps, scopeId, request.ownerId))
+      : (await profilesOfOwner(deps.store, scopeId, request.ownerId))
           .filter(({ id }) => after === null || id > after)
           .slice(0, size);
   return {
@@ -73,8 +73,11 @@ export const listVoiceprintProfiles: Implementation<"listVoiceprintProfiles"> = 
 };
 
 /** A person and a fraudster may have the same name. Sorted by id. */
-async function profilesOfOwner(deps: Dependencies, scopeId: Id, name: string): Promise<Profile[]> {
-  const { owners, profiles } = deps.store;
+export async function profilesOfOwner(
+  { owners, profiles }: Pick<Store, "owners" | "profiles">,
+  scopeId: Id,
+  name: string,
+): Promise<Profile[]> {
   const found = [await owners.find(scopeId, "person", name), await owners.find(scopeId, "fraudster", name)];
   const ids = found.flatMap((owner) => owner?.id ?? []);
   return (await profiles.ofOwners(scopeId, ids)).sort((a, b) => (a.id < b.id ? -1 : 1));

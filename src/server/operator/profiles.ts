@@ -1,8 +1,9 @@
 /** Profiles for the operator: search, list and details. Never a template. */
 import { VoiceprintProfileStatus } from "../../contract/index.js";
+import { profilesOfOwner } from "../../processor/listing.js";
 import { type Id, mayBeUsed, type Profile, type Store } from "../../store/port.js";
 import { holds, page, searched } from "./page.js";
-import { OWNER_KINDS, type PROFILE_STATES } from "./search.js";
+import type { OWNER_KINDS, PROFILE_STATES } from "./search.js";
 import type { Page, ProfileDetail, ProfileView } from "./view.js";
 
 export interface ProfileSearch {
@@ -78,12 +79,8 @@ export class Profiles {
 
   /** The profile with this id, or those of the person or fraudster with this name. */
   async #exactly(scope: Id, text: string): Promise<Profile[]> {
-    const { profiles, owners } = this.store;
-    const byId = await profiles.get(scope, text);
-    if (byId) return [byId];
-    const named = await Promise.all(OWNER_KINDS.map((kind) => owners.find(scope, kind, text)));
-    const ids = named.flatMap((owner) => owner?.id ?? []);
-    return (await profiles.ofOwners(scope, ids)).sort((one, other) => (one.id < other.id ? -1 : 1));
+    const byId = await this.store.profiles.get(scope, text);
+    return byId ? [byId] : profilesOfOwner(this.store, scope, text);
   }
 
   #view(profile: Profile): ProfileView {
