@@ -13,6 +13,7 @@ import { headerOf, type NodeRequest, type NodeResponse } from "./listen.js";
 import type { Log } from "./log.js";
 import { boundBinary } from "./message-values.js";
 import { badRequest, Refusal, tooLarge } from "./refusal.js";
+import { wholeBody } from "./whole-body.js";
 
 /**
  * A plain unary gRPC call, directly on its HTTP/2 stream: the framework's pipeline costs more than the rest of the
@@ -136,38 +137,20 @@ function timeoutMs(text: string | undefined): number | null {
 }
 
 /** The payload of the single frame of a stream. */
-function onlyFrame(stream: ServerHttp2Stream, limit: number): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    // An empty body may have ended during authentication; no event would follow.
-    if (stream.readableEnded) return reject(badRequest("expected one message, got none"));
-    if (stream.destroyed) return reject(brokenOff());
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    const refuse = (error: Error) => {
-      stream.off("data", keep);
-      reject(error);
-    };
-    const keep = (chunk: Uint8Array) => {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes > HEAD_BYTES + limit) refuse(tooLarge("the message", limit));
-    };
-    stream.on("data", keep);
-    stream.once("error", (error) => refuse(brokenOff(error)));
-    const closed = () => refuse(brokenOff());
-    stream.once("close", closed);
-    stream.once("end", () => {
-      stream.off("close", closed);
-      const all = Buffer.concat(chunks);
-      if (all.length === 0) return refuse(badRequest("expected one message, got none"));
-      if (all.length < HEAD_BYTES) return refuse(badRequest("the message is incomplete"));
-      const length = new DataView(all.buffer, all.byteOffset).getUint32(1);
-      if (all[0] !== 0) return refuse(badRequest("compressed gRPC messages are not supported"));
-      if (length > all.length - HEAD_BYTES) return refuse(badRequest("the message is incomplete"));
-      if (length < all.length - HEAD_BYTES) return refuse(badRequest("expected one message, got several"));
-      resolve(all.subarray(HEAD_BYTES));
-    });
+async function onlyFrame(stream: ServerHttp2Stream, limit: number): Promise<Uint8Array> {
+  // An empty body may have ended during authentication; no event would follow.
+  if (stream.readableEnded) throw badRequest("expected one message, got none");
+  const all = await wholeBody(stream, HEAD_BYTES + limit, {
+    tooLarge: () => tooLarge("the message", limit),
+    brokenOff,
   });
+  if (all.length === 0) throw badRequest("expected one message, got none");
+  if (all.length < HEAD_BYTES) throw badRequest("the message is incomplete");
+  const length = new DataView(all.buffer, all.byteOffset).getUint32(1);
+  if (all[0] !== 0) throw badRequest("compressed gRPC messages are not supported");
+  if (length > all.length - HEAD_BYTES) throw badRequest("the message is incomplete");
+  if (length < all.length - HEAD_BYTES) throw badRequest("expected one message, got several");
+  return all.subarray(HEAD_BYTES);
 }
 
 const brokenOff = (cause?: unknown) => new Refusal(StatusCode.CANCELLED, "the message is incomplete", { cause });

@@ -1,6 +1,7 @@
 import { callerGone } from "../call-errors.js";
 import { headerOf, type NodeRequest, type NodeResponse } from "../listen.js";
 import { tooLarge } from "../refusal.js";
+import { wholeBody } from "../whole-body.js";
 import { brokenOff, type HttpAnswer, type HttpRequest, type Transcoder } from "./transcoder.js";
 
 /** Answers a request of the contract directly on its connection; `null` if the contract does not have its path. */
@@ -36,34 +37,13 @@ function endedWith(response: NodeResponse): AbortController {
   return ended;
 }
 
-/** Uses events: iterating over a small body costs more than the rest of the call. */
-function bytesOf(request: NodeRequest, limit: number): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    if (request.destroyed) return reject(brokenOff());
-    // A small body arrived with the headers.
-    if (request.complete) {
-      const all: Uint8Array = request.read() ?? new Uint8Array();
-      return all.length > limit ? reject(tooLarge("the body", limit)) : resolve(all);
-    }
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    const keep = (chunk: Uint8Array) => {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes <= limit) return;
-      request.off("data", keep);
-      reject(tooLarge("the body", limit));
-    };
-    request.on("data", keep);
-    request.once("error", (error) => reject(brokenOff(error)));
-    const closed = () => reject(brokenOff());
-    request.once("close", closed);
-    request.once("end", () => {
-      // Every request is closed in the end: creating an error for each would cost more than reading it.
-      request.off("close", closed);
-      resolve(Buffer.concat(chunks));
-    });
-  });
+async function bytesOf(request: NodeRequest, limit: number): Promise<Uint8Array> {
+  const faults = { tooLarge: () => tooLarge("the body", limit), brokenOff };
+  if (request.destroyed || !request.complete) return wholeBody(request, limit, faults);
+  // A small body arrived with the headers.
+  const all: Uint8Array = request.read() ?? new Uint8Array();
+  if (all.length > limit) throw faults.tooLarge();
+  return all;
 }
 
 function write(response: NodeResponse, { status, headers, body }: HttpAnswer): void {
