@@ -1,9 +1,9 @@
 import type { UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { EnrollReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { untilUncontended } from "../store/contention.js";
 import type { ProcessedAudio, Profile } from "../store/port.js";
 import { type AudioModel, enrollReason, enrollStatus } from "../voiceprint/enrollment.js";
 import { audioModel, limitedTo } from "./audio-model.js";
-import { untilUncontended } from "./contention.js";
 import { type OpenContext, openContext } from "./context.js";
 import type { Dependencies, Implementation, OperationOptions } from "./dependencies.js";
 import { invalid, notInScope } from "./failures.js";
@@ -41,7 +41,8 @@ export async function enrollAudio(
   const { revision } = engine.model;
   const processed = limitedTo(given, set.maxNetAudioForEnroll);
   const candidate = audioModel(processed);
-  return untilUncontended(options.signal, async () => {
+  return untilUncontended("the profile", async () => {
+    options.signal?.throwIfAborted();
     const profile = await findProfileToChange(deps, scopeId, profileId);
     const segments = (await profiles.segments(scopeId, profile.id)).map((segment) => audioModel(segment.processed));
     const answer = (reason: EnrollReason, after: readonly AudioModel[]) => ({

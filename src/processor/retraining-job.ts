@@ -1,12 +1,12 @@
 import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { AudioValidity, TrainReason } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { RetrainingOutcome, VoiceprintProfileRetrainingSchema } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
+import { untilUncontended } from "../store/contention.js";
 import { type EnrollmentSegment, type Id, mayBeUsed, type Profile } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { enoughForTraining, totalNet, trainedStatus } from "../voiceprint/template.js";
 import { measuredAudio } from "./audio-model.js";
-import { untilUncontended } from "./contention.js";
 import type { Dependencies } from "./dependencies.js";
 import { type JobRequest, profilesOf } from "./job-profiles.js";
 import { uniqueId } from "./messages.js";
@@ -63,7 +63,7 @@ async function foresee(deps: Dependencies, profile: Profile, set: ConfigurationS
 
 async function retrain(deps: Dependencies, given: Profile, set: ConfigurationSet): Promise<Retraining> {
   const { profiles } = deps.store;
-  return untilUncontended(undefined, async () => {
+  return untilUncontended("the profile", async () => {
     const profile = await profiles.get(given.scopeId, given.id);
     if (!profile) return { outcome: RetrainingOutcome.NOT_NEEDED, printVersion: given.printVersion };
     const { scopeId, id, generation, printVersion } = profile;

@@ -5,9 +5,9 @@ import {
   type EnrollmentSegmentDetailsSchema,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import type { SegmentConsistency } from "../engine/port.js";
+import { untilUncontended } from "../store/contention.js";
 import type { ProcessedAudio } from "../store/port.js";
 import { consistencyDecision, totalNet, trainedStatus } from "../voiceprint/template.js";
-import { untilUncontended } from "./contention.js";
 import { openContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
 import { audioDetails, describedAudio, duration, ifKnown, profileDetails, uniqueId } from "./messages.js";
@@ -17,7 +17,8 @@ import { trainTemplate } from "./training.js";
 /** Creates a new template from the enrollment segments; the old one stays until the new one is written. */
 export const train: Implementation<"train"> = async (deps, request, options) => {
   const { scopeId, set, engine } = await openContext(deps, request.context);
-  return untilUncontended(options.signal, async () => {
+  return untilUncontended("the profile", async () => {
+    options.signal?.throwIfAborted();
     const profile = await findProfileToChange(deps, scopeId, request.gkVoiceprintProfileId);
     const segments = (await deps.store.profiles.segments(scopeId, profile.id)).map(({ processed }) => processed);
     const { template, reason, consistency, valid } = await trainTemplate(engine, segments, set, options);
