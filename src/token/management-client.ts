@@ -23,10 +23,10 @@ export interface TokenAdministration extends Pick<TokenService, "deleteUser"> {
 
 /** Administration of a token service in this process. */
 export function administerService(service: TokenService): TokenAdministration {
-  const { applications, users, registrations, agents, keyring, credentials, deleteUser } = service;
+  const { applications, users, registrations, agents, keyring, credentials, changeUser, deleteUser } = service;
   return {
     applications,
-    users,
+    users: { ...users, change: changeUser },
     registrations,
     agents,
     keyring,

@@ -168,18 +168,10 @@ export function managementRoutes(
 
   app.get("/users", async (c) => answer(c, await users.list()));
   app.post("/users", async (c) => answer(c, await users.create(await body(c, newUser)), 201));
-  app.patch("/users/:name", async (c) => {
-    const change = await body(c, userChange);
-    const name = c.req.param("name");
-    const apply = () => users.change(name, change);
-    const takes = change.role === "member" || change.disabled === true;
-    return answer(c, await (takes ? users.keepingAnOwner(name, apply) : apply()));
-  });
-  app.delete("/users/:name", async (c) => {
-    const name = c.req.param("name");
-    await users.keepingAnOwner(name, () => service.deleteUser(name));
-    return answer(c);
-  });
+  app.patch("/users/:name", async (c) =>
+    answer(c, await service.changeUser(c.req.param("name"), await body(c, userChange))),
+  );
+  app.delete("/users/:name", async (c) => answer(c, await service.deleteUser(c.req.param("name"))));
 
   const unitOf = (c: Context): [string, number] => {
     const { site = "", unit = "" } = c.req.param();

@@ -14,7 +14,7 @@ import { createRevocations } from "./revocations.js";
 import { type Cost, createSecrets } from "./secret.js";
 import { createBrowserSessions } from "./sessions.js";
 import { createThrottle } from "./throttle.js";
-import { createUsers, type User } from "./users.js";
+import { createUsers, type User, type UserChange } from "./users.js";
 import { createVerifier, type TrustedIssuer, type Verifier } from "./verify.js";
 
 /** Options of the token service. */
@@ -128,11 +128,20 @@ export function createTokenService(options: TokenServiceOptions) {
       return user && !user.disabled ? user : null;
     },
 
-    /** Deletes a user and all credentials of that user. */
-    async deleteUser(name: string): Promise<void> {
-      const user = await users.find(name);
-      await users.delete(name);
-      if (user) await credentials.deleteAllOf(user);
+    /** Refuses to take away the last owner. */
+    changeUser(name: string, change: UserChange): Promise<User> {
+      const apply = () => users.change(name, change);
+      const takes = change.role === "member" || change.disabled === true;
+      return takes ? users.keepingAnOwner(name, apply) : apply();
+    },
+
+    /** Deletes a user, but not the last owner, and all credentials of that user. */
+    deleteUser(name: string): Promise<void> {
+      return users.keepingAnOwner(name, async () => {
+        const user = await users.find(name);
+        await users.delete(name);
+        if (user) await credentials.deleteAllOf(user);
+      });
     },
 
     clientCredentials: createClientCredentialsGrant({ applications, credentials, issue, throttle, audit, clock }),

@@ -183,6 +183,7 @@ describe("service accounts", () => {
     const box = createBox();
     const { call, credential, secret } = await administrator(box);
     await call("GET", "/me");
+    await box.service.users.create({ name: "max", role: "owner", password: "correct horse battery" });
     await box.service.deleteUser("olga");
     expect(await box.service.credentials.get(credential.clientId)).toBeNull();
     await box.service.users.create({ name: "olga", role: "owner", password: "correct horse battery" });
