@@ -200,19 +200,41 @@ export function createApplications(options: {
       return change(application);
     });
 
-  const modifyClient = async (
+  /**
+   * Changes an application, or deletes it (`null`), and ends tokens: before the write, because a box that is killed right after it could
+   * not, and once more after the write, for tokens that were issued in between.
+   */
+  async function modifyEnding<Next extends StoredApplication | null>(
     applicationId: string,
+    change: (application: StoredApplication) => { next: Next; ended: readonly Parameters<Revocations["endClient"]>[] },
+  ): Promise<Next> {
+    const end = async (ended: readonly Parameters<Revocations["endClient"]>[]) => {
+      for (const tokens of ended) await revocations.endClient(...tokens);
+    };
+    await end(change(await load(applicationId)).ended);
+    let changed: ReturnType<typeof change> | undefined;
+    await applications.update(applicationId, (application) => {
+      if (!application) throw missing("application", applicationId);
+      changed = change(application);
+      return changed.next;
+    });
+    await end(changed!.ended);
+    return changed!.next;
+  }
+
+  function clientOf({ clients }: StoredApplication, clientId: string): StoredClient {
+    const client = clients.find(({ id }) => id === clientId);
+    if (!client) throw missing("client", clientId);
+    return client;
+  }
+
+  const withClient = (
+    application: StoredApplication,
     clientId: string,
     change: (client: StoredClient) => StoredClient,
-  ): Promise<StoredClient> => {
-    const changed = await modify(applicationId, (application) => {
-      if (!application.clients.some(({ id }) => id === clientId)) throw missing("client", clientId);
-      return {
-        ...application,
-        clients: application.clients.map((client) => (client.id === clientId ? change(client) : client)),
-      };
-    });
-    return changed.clients.find(({ id }) => id === clientId) as StoredClient;
+  ): StoredApplication => {
+    const changed = change(clientOf(application, clientId));
+    return { ...application, clients: application.clients.map((one) => (one.id === clientId ? changed : one)) };
   };
 
   return {
@@ -245,15 +267,8 @@ export function createApplications(options: {
     },
 
     async delete(applicationId) {
-      let clients: readonly StoredClient[] = [];
-      await applications.update(applicationId, (application) => {
-        clients = application?.clients ?? [];
-        return application && null;
-      });
-      // An application always has a client.
-      if (clients.length === 0) throw missing("application", applicationId);
       // Ends its tokens at once, not after 900 s: an operator who deletes an application after a leak expects that.
-      for (const { id } of clients) await revocations.endClient(id);
+      await modifyEnding(applicationId, ({ clients }) => ({ next: null, ended: clients.map(({ id }) => [id]) }));
     },
 
     async putGeography(applicationId, geography, given) {
@@ -281,37 +296,34 @@ export function createApplications(options: {
     },
 
     async deleteClient(applicationId, clientId) {
-      await modify(applicationId, (application) => {
+      await modifyEnding(applicationId, (application) => {
         const clients = application.clients.filter(({ id }) => id !== clientId);
         if (clients.length === application.clients.length) throw missing("client", clientId);
         if (clients.length === 0)
           throw new OAuthError("conflict", "the last client of an application cannot be deleted", {
             refusal: "lastClient",
           });
-        return { ...application, clients };
+        return { next: { ...application, clients }, ended: [[clientId]] };
       });
-      await revocations.endClient(clientId);
     },
 
     async bindScopes(applicationId, clientId, gkScopes) {
       const checked = checkGkScopes(gkScopes);
-      let lost: string[] = [];
-      const bound = await modifyClient(applicationId, clientId, (client) => {
-        lost = client.gkScopes.filter((gkScope) => !checked.includes(gkScope));
-        return { ...client, gkScopes: checked };
+      const bound = await modifyEnding(applicationId, (application) => {
+        const before = clientOf(application, clientId).gkScopes;
+        const lost = before.filter((gkScope) => !checked.includes(gkScope));
+        const next = withClient(application, clientId, (client) => ({ ...client, gkScopes: checked }));
+        return { next, ended: [[clientId, lost]] };
       });
-      await revocations.endClient(clientId, lost);
-      return viewClient(bound);
+      return viewClient(clientOf(bound, clientId));
     },
 
     async regenerateSecret(applicationId, clientId) {
       const secret = secrets.generate();
       const secretHash = await secrets.hash(secret, "generated");
-      await modifyClient(applicationId, clientId, (client) => ({
-        ...client,
-        secretHash,
-        secretCreatedAt: clock.now(),
-      }));
+      await modify(applicationId, (application) =>
+        withClient(application, clientId, (client) => ({ ...client, secretHash, secretCreatedAt: clock.now() })),
+      );
       return secret;
     },
 

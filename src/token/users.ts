@@ -53,8 +53,8 @@ const SHORTEST_PASSWORD = 10;
 const LONGEST_PASSWORD = 256;
 
 const OWNERS = "owners";
-/** An older lock was left by a box that has died. */
-const LONGEST_CHANGE_MS = 10_000;
+/** An older lock was left by a box that has died: even a slow database has answered by then. */
+const LONGEST_CHANGE_MS = 60_000;
 
 /** A generated password, for users who choose none: 144 random bits. */
 export const generatePassword = (random: Random): string => Buffer.from(random.bytes(18)).toString("base64url");
@@ -128,6 +128,9 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
       if (role !== undefined && role !== "owner" && role !== "member")
         throw invalidRequest(`role must be owner or member, got ${String(role)}`);
       const passwordHash = password === undefined ? undefined : await secrets.hash(checkPassword(password), "chosen");
+      const before = passwordHash && (await users.get(normalName(name)));
+      // Before the write, because a box that is killed right after it could not; after it, for those made in between.
+      if (before) await endGrantsOf(documents, before.id, keptGrant ?? null);
       const changed = await users.update(normalName(name), (user) => {
         if (!user) throw new OAuthError("not_found", `user ${name} does not exist`);
         return {
