@@ -1,5 +1,8 @@
 /** A PostgreSQL that stops answering without closing its connections: stopped, overloaded, or cut off. */
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import net, { type AddressInfo, type Socket } from "node:net";
+import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Database } from "../../src/store/sql/database.js";
 import { openPostgresDatabase } from "../../src/store/sql/database-pg.js";
@@ -121,4 +124,69 @@ test("ends a transaction whose client has fallen silent, and frees its locks", a
   await expect(transaction).rejects.toMatchObject(unavailable);
   expect(noticed).toBe("unlocked");
   expect(await silent.query("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+});
+
+/** A way to the server that can be closed, as while it restarts: then connections are refused. */
+function relay() {
+  const sockets = new Set<Socket>();
+  const listener = net.createServer((socket) => {
+    const { hostname, port } = new URL(server.url);
+    for (const one of [socket, net.connect(Number(port), hostname)]) {
+      sockets.add(one);
+      one.on("error", () => {});
+    }
+    const [near, far] = [...sockets].slice(-2) as [Socket, Socket];
+    near.pipe(far).pipe(near);
+  });
+  let port = 0;
+  return {
+    async open(): Promise<string> {
+      listener.listen(port, "127.0.0.1");
+      await once(listener, "listening");
+      ({ port } = listener.address() as AddressInfo);
+      return Object.assign(new URL(server.url), { port: String(port) }).href;
+    },
+    async close(): Promise<void> {
+      for (const socket of sockets) socket.destroy();
+      sockets.clear();
+      listener.close();
+      await once(listener, "close");
+      // Until the other side has noticed.
+      await wait(100);
+    },
+  };
+}
+
+async function openedThrough(way: ReturnType<typeof relay>, limits: Partial<typeof unlimited>): Promise<Database> {
+  const database = await openPostgresDatabase(await way.open(), { ...unlimited, ...limits });
+  open.push(database);
+  return database;
+}
+
+test("a restart is bridged: what the server refused is sent again", async () => {
+  const way = relay();
+  const database = await openedThrough(way, {});
+  await way.close();
+  const answers = Promise.all([
+    database.query("SELECT 1 AS one"),
+    database.foreign("SELECT 2 AS two"),
+    database.transaction((tx) => tx.query("SELECT 3 AS three")),
+  ]);
+  await wait(300);
+  await way.open();
+  expect(await answers).toEqual([[{ one: 1 }], [{ two: 2 }], [{ three: 3 }]]);
+  await database.close();
+  await way.close();
+});
+
+test("a server that stays away is not waited for again with each query", async () => {
+  const way = relay();
+  const database = await openedThrough(way, { connectMs: 1000 });
+  await way.close();
+  // If each waited for a second, this would take longer than a test may.
+  for (let i = 0; i < 100; i++) await expect(database.query("SELECT 1")).rejects.toMatchObject(unavailable);
+  await way.open();
+  expect(await database.query("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+  await database.close();
+  await way.close();
 });

@@ -7,7 +7,7 @@ import { sqlState } from "./database.js";
 
 /** A server that is stopped, overloaded or cut off must not hold callers forever. All times are in milliseconds. */
 export interface PostgresLimits {
-  /** To open a connection, and to wait for a free one. */
+  /** To open a connection, also to a server that is restarting, and to wait for a free one. */
   readonly connectMs: number;
   /** After this, the server cancels a statement. */
   readonly statementMs: number;
@@ -22,6 +22,7 @@ const LIMITS: PostgresLimits = { connectMs: 10_000, statementMs: 20_000, answerM
 const SLOW_MS = 3_600_000;
 /** Detects a server whose machine is gone. */
 const KEEPALIVE_AFTER_MS = 10_000;
+const RECONNECT_EVERY_MS = 100;
 const POOL_SIZE = 10;
 const TRANSACTION_TRIES = 5;
 const DEADLOCK = "40P01";
@@ -50,13 +51,18 @@ export async function openPostgresDatabase(url: string, limits = LIMITS): Promis
     throw error;
   }
   let closing: Promise<void> | null = null;
+  const queries = queriesOf(pool);
+  const throughRestart = bridgingRestarts(limits.connectMs);
   return {
     exclusive: false,
-    ...queriesOf(pool),
+    query: <T extends Row>(text: string, values?: readonly unknown[]) =>
+      throughRestart(() => queries.query<T>(text, values)),
+    foreign: (text, values) => throughRestart(() => queries.foreign(text, values)),
     async transaction(work, { slow = false } = {}) {
       for (let tries = 1; ; tries++) {
         try {
-          return await runTransaction(pool, work, slow ? { url, limits } : null);
+          const client = await throughRestart(() => inTime(pool.connect()));
+          return await runTransaction(client, work, slow ? { url, limits } : null);
         } catch (error) {
           const state = sqlState(error);
           if (tries === TRANSACTION_TRIES || (state !== DEADLOCK && state !== SERIALIZATION_FAILURE)) throw error;
@@ -77,11 +83,10 @@ interface Server {
 
 /** With a server, the transaction is a slow one: it may take long, but only while the server answers others. */
 async function runTransaction<T>(
-  pool: pg.Pool,
+  client: pg.PoolClient,
   work: (queries: Queries) => Promise<T>,
   slowOn: Server | null,
 ): Promise<T> {
-  const client = await inTime(pool.connect());
   let broken: Error | undefined;
   // A connection may break between two statements, when no query can report it; without a listener the error would end the process.
   const onError = (error: Error) => {
@@ -186,4 +191,30 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
     if (!isUnavailable(error)) throw error;
     throw new StoreError("unavailable", "the database does not answer", { cause: error });
   }
+}
+
+/** Nobody listens at its address, or it says that it cannot be connected to now. */
+const REFUSED = /^(ECONNREFUSED|57P03)$/;
+
+/**
+ * A server that restarts refuses connections for a moment. Nothing was sent to it then, so the same is tried again until `forMs` after the
+ * first refusal: a caller on the telephone cannot repeat what they said. While it stays away for longer, everything fails at once.
+ */
+function bridgingRestarts(forMs: number): <T>(send: () => Promise<T>) => Promise<T> {
+  let refusedAt: number | null = null;
+  return async (send) => {
+    for (;;) {
+      try {
+        const answer = await send();
+        refusedAt = null;
+        return answer;
+      } catch (error) {
+        const { code } = ((error as Error).cause ?? {}) as { code?: string };
+        if (!REFUSED.test(code ?? "")) throw error;
+        refusedAt ??= performance.now();
+        if (performance.now() - refusedAt >= forMs) throw error;
+        await wait(RECONNECT_EVERY_MS);
+      }
+    }
+  };
 }
