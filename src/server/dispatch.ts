@@ -206,6 +206,11 @@ export class Dispatcher {
     }
   }
 
+  /** Counts a call that its transport refused before it came here. */
+  refused(method: DescMethod, protocol: Protocol, code: StatusCode): void {
+    this.parts.metrics.call(method.name, protocol, StatusCode[code] ?? "UNSPECIFIED", 0);
+  }
+
   /** A call takes its place with its first message, which names the scope: before that, it would keep others out. */
   #enter(call: Call, from: string, start: ListenStart, onEnd: () => void): LiveCallEntry {
     const { liveCalls } = this.parts;

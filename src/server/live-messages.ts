@@ -25,6 +25,7 @@ export class LiveMessages implements AsyncIterable<ListenRequest> {
   /** Samples of each channel that did not fit, and those that the reader has not been told of. */
   #droppedSamples = 0;
   #untoldSamples = 0;
+  #droppedKeys = 0;
   /** Bytes to join; none before the format is known. */
   #wanted = 0;
   #gathered: Uint8Array | null = null;
@@ -77,6 +78,11 @@ export class LiveMessages implements AsyncIterable<ListenRequest> {
     return this.#droppedSamples;
   }
 
+  /** Keys that were dropped for the same reason. */
+  get droppedKeys(): number {
+    return this.#droppedKeys;
+  }
+
   /** Waiting messages can still be read. */
   end(): void {
     this.#flush();
@@ -107,6 +113,7 @@ export class LiveMessages implements AsyncIterable<ListenRequest> {
       this.#tellLost();
       this.#queue.push(message);
     } else {
+      if (message.content.case === "dtmf") this.#droppedKeys++;
       const dropped = audioBytes(message) / this.#bytesPerSample;
       this.#droppedSamples += dropped;
       this.#untoldSamples += dropped + (message.content.case === "lostSamples" ? message.content.value : 0);

@@ -6,6 +6,7 @@ import type { Exchange } from "../telephony/exchange.js";
 import type { Line } from "../telephony/line.js";
 import { fieldsOf, jsonOf } from "../telephony/port.js";
 import { Switchboard } from "../telephony/switchboard.js";
+import { asStatusError } from "./call-errors.js";
 import type { ServerConfig } from "./config.js";
 import type { Dispatcher } from "./dispatch.js";
 import type { Guard } from "./guard.js";
@@ -53,10 +54,13 @@ export function createTelephony(
             "the token does not include the scope of this line; bind its client to that scope",
           );
         const fields = fieldsIn(await requestOf(request, address).bytes(LONGEST_ANNOUNCEMENT));
-        return Response.json(await line.announce(fields));
+        // As the announcing program calls the box, so can the telephone system beside it. IPv6 without its brackets.
+        const host = new URL(request.url).hostname.replace(/^\[|\]$/g, "");
+        return Response.json(await line.announce(fields, host));
       };
       return answer().catch((error: unknown) => {
         const requestId = requestIdOf(request.headers.get("x-request-id") ?? undefined);
+        parts.dispatcher().refused(LISTEN, "telephony", asStatusError(error).code);
         return responseOf(failureAnswer(parts.log, error, requestId));
       });
     },
@@ -93,6 +97,7 @@ function exchangeOf(line: Line, processor: VoiceprintsProcessor, dispatcher: () 
     getGkVoiceprintProfileId,
     createVoiceprintProfile,
     listVoiceprintProfiles,
+    refused: (code) => dispatcher().refused(LISTEN, "telephony", code),
     listen: (requests, ended) =>
       dispatcher().live(
         LISTEN,

@@ -58,6 +58,10 @@ export class Call {
   readonly #ended = new AbortController();
   #phase: "waiting" | "open" | "over" = "waiting";
   #isClosed = false;
+  #isListening = false;
+  /** Why the call was refused. */
+  #refused: StatusError | null = null;
+  #hasFailed = false;
   #format: CallFormat | null = null;
   #running: Promise<void> = Promise.resolve();
   #closing: NodeJS.Timeout | undefined;
@@ -84,12 +88,12 @@ export class Call {
       for (const reply of replies) this.socket.send(reply);
       for (const event of events) this.#take(event);
     } catch (error) {
+      if (!(error instanceof DialectError)) this.#fail(error);
       // A peer that goes on after the end of its call must not fill the log.
-      if (this.#phase === "over") return;
-      if (error instanceof DialectError) {
+      else if (this.#phase !== "over") {
         this.parts.log.info("a call was refused", { line: this.parts.line.name, reason: error.message });
         this.#refuse(new StatusError({ statusCode: StatusCode.BAD_REQUEST, message: error.message }));
-      } else this.#fail(error);
+      }
     }
   }
 
@@ -137,6 +141,8 @@ export class Call {
         create(ListenRequestSchema, { content: { case: "start", value: start } }),
         this.#requests,
       );
+      this.#ended.signal.throwIfAborted();
+      this.#isListening = true;
       for await (const response of exchange.listen(requests, this.#ended)) {
         if (response.event.case === "started") for (const frame of this.session.accepted()) this.socket.send(frame);
         for (const frame of this.session.report(response)) this.socket.send(frame);
@@ -153,10 +159,14 @@ export class Call {
   }
 
   #logDropped({ rate }: CallFormat): void {
-    const seconds = this.#requests.droppedSamples / rate;
-    if (seconds === 0) return;
-    const reason = `${seconds.toFixed(1)} s came faster than the box could process them`;
-    this.parts.log.warn("audio of a call was dropped", { line: this.parts.line.name, reason });
+    const { droppedSamples, droppedKeys } = this.#requests;
+    const warn = (dropped: string, amount: string) =>
+      this.parts.log.warn(`${dropped} of a call ${dropped === "audio" ? "was" : "were"} dropped`, {
+        line: this.parts.line.name,
+        reason: `${amount} came faster than the box could process them`,
+      });
+    if (droppedSamples > 0) warn("audio", `${(droppedSamples / rate).toFixed(1)} s`);
+    if (droppedKeys > 0) warn("keys", String(droppedKeys));
   }
 
   #leave(): void {
@@ -266,13 +276,16 @@ export class Call {
 
   #fail(error: unknown): void {
     const { log, line } = this.parts;
+    // In the log already.
+    if (error === this.#refused) return;
     if (error instanceof StatusError) {
-      // A frame was refused, which is in the log already.
-      if (this.#phase === "over") return;
       const reason = `${StatusCode[error.code]}: ${error.message}`;
       log.warn("a call ended with an error", { line: line.name, reason });
       this.#refuse(error);
     } else {
+      // A peer that goes on must not fill the log.
+      if (this.#hasFailed) return;
+      this.#hasFailed = true;
       log.error("a call failed", {
         line: line.name,
         stack: error instanceof Error ? (error.stack ?? error.message) : String(error),
@@ -285,6 +298,8 @@ export class Call {
   #refuse(error: StatusError): void {
     if (this.#phase === "over") return;
     this.#phase = "over";
+    this.#refused = error;
+    if (!this.#isListening) this.parts.exchange.refused(error.code);
     this.#ended.abort(error);
     this.#requests.end();
     for (const frame of this.session.refuse(error)) this.socket.send(frame);

@@ -1,5 +1,5 @@
 /** What a call needs from the box. The box treats the line like any other caller. */
-import type { ListenRequest, ListenResponse } from "../contract/index.js";
+import type { ListenRequest, ListenResponse, StatusCode } from "../contract/index.js";
 import type { Operations } from "../contract/operations.js";
 
 export interface Exchange
@@ -14,6 +14,8 @@ export interface Exchange
   > {
   /** Aborting `ended` ends the call. */
   listen(requests: AsyncIterable<ListenRequest>, ended: AbortController): AsyncIterable<ListenResponse>;
+  /** Counts a call that is refused before `listen`, which counts all others. */
+  refused(code: StatusCode): void;
 }
 
 export interface TelephonyLog {

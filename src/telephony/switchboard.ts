@@ -41,7 +41,8 @@ export interface SocketEntry {
 export interface AnnouncingLine {
   readonly path: string;
   readonly scope: string;
-  announce(fields: CallFields): Promise<Readonly<Record<string, string | number>>>;
+  /** `host`: the address of the box as the announcing program knows it. */
+  announce(fields: CallFields, host: string): Promise<Readonly<Record<string, string | number>>>;
 }
 
 const SUBPROTOCOLS: Partial<Record<Line["dialect"], readonly string[]>> = {
@@ -107,7 +108,10 @@ export class Switchboard {
       protocols: SUBPROTOCOLS[line.dialect] ?? [],
       open: (request) => {
         const fault = this.#fault(line, request);
-        if (fault !== null) throw new StatusError({ statusCode: StatusCode.NOT_AUTHORIZED, message: fault });
+        if (fault !== null) {
+          parts.exchange.refused(StatusCode.NOT_AUTHORIZED);
+          throw new StatusError({ statusCode: StatusCode.NOT_AUTHORIZED, message: fault });
+        }
         const session = sessionOf(line, queryOf(request));
         return (socket) => {
           const call = this.#begin(parts, session, {
@@ -213,7 +217,7 @@ export class Switchboard {
     return {
       path: `${pathOf(line)}/calls`,
       scope: line.scope,
-      announce: async (fields) => {
+      announce: async (fields, host) => {
         const format = fields.format ?? line.format;
         if (!isRtpFormat(format))
           throw new StatusError({
@@ -230,7 +234,7 @@ export class Switchboard {
             continue;
           }
           this.#receiveUdp(line, parts, socket, fields, format);
-          return { host: line.host, port: socket.address().port, format };
+          return { host: isEverywhere(line.host) ? host : line.host, port: socket.address().port, format };
         }
         throw tooMany();
       },
@@ -322,6 +326,9 @@ const tooMany = () =>
     message: "too many announced calls are waiting; try again later",
     retryAfter: { seconds: 1n, nanos: 0 },
   });
+
+/** Nobody can send to such an address. */
+const isEverywhere = (host: string): boolean => host === "0.0.0.0" || host === "::";
 
 const udpSocket = (host: string): UdpSocket => createSocket(host.includes(":") ? "udp6" : "udp4");
 

@@ -5,7 +5,7 @@ import { AsteriskWebSocketSession } from "../../src/telephony/asterisk-websocket
 import { AudioForkSession } from "../../src/telephony/audio-fork/audio-fork.js";
 import { AudioHookSession } from "../../src/telephony/audiohook/audiohook.js";
 import { Call, type CallParts } from "../../src/telephony/call.js";
-import { DialectSession, events, type Received } from "../../src/telephony/port.js";
+import { DialectSession, events, type Frame, type Received } from "../../src/telephony/port.js";
 import { RtpSession } from "../../src/telephony/rtp/rtp.js";
 
 class BrokenSession extends DialectSession {
@@ -25,16 +25,49 @@ it("a mistake in a dialect ends its call and is logged, and nothing is thrown in
     },
     flow: null,
   };
-  const parts = { line: { name: "broken" }, log } as unknown as CallParts;
+  const refused = vi.fn();
+  const parts = { line: { name: "broken" }, log, exchange: { refused } } as unknown as CallParts;
   const call = new Call(parts, new BrokenSession(), socket, () => {});
-  call.receive("frame");
+  for (let n = 0; n < 3; n++) call.receive("frame");
   expect(isClosed).toBe(true);
   expect(failures).toEqual([expect.stringContaining("a mistake in a dialect")]);
+  expect(refused.mock.calls).toEqual([[StatusCode.INTERNAL_ERROR]]);
+});
+
+it("an unexpected error after the end of a call is logged, once", async () => {
+  class LateSession extends AsteriskWebSocketSession {
+    override receive(frame: Frame): Received {
+      if (frame === "late") throw new TypeError("a mistake in a dialect");
+      return super.receive(frame);
+    }
+  }
+  const logged: unknown[] = [];
+  const note = (_: string, fields?: { reason?: string; stack?: string }) =>
+    logged.push(fields?.reason ?? fields?.stack?.split("\n")[0]);
+  const exchange = {
+    refused() {},
+    startEngagement: async () => ({ gkEngagementId: { value: "engagement" } }),
+    startSession: async () => ({ gkSessionId: { value: "session" } }),
+    stopEngagement: async () => {
+      throw new StatusError({ statusCode: StatusCode.BUSY, message: "the database does not answer" });
+    },
+  };
+  const line = { name: "line", scope: "bank", engagement: "", session: "", claimedPerson: "", agent: "", playback: {} };
+  const parts = { line, exchange, log: { info: note, warn: note, error: note } } as unknown as CallParts;
+  const call = new Call(parts, new LateSession({}), { send() {}, close() {}, flow: null }, () => {});
+  for (let n = 0; n < 2; n++) call.receive("MEDIA_START connection_id:a format:ulaw");
+  await call.leaveWhenOver();
+  // The engagement of the refused call stays open.
+  expect(logged.splice(0)).toEqual(["MEDIA_START was sent twice", "BUSY: the database does not answer"]);
+  for (let n = 0; n < 3; n++) call.receive("late");
+  expect(logged).toEqual(["TypeError: a mistake in a dialect"]);
 });
 
 it("a call whose session cannot be started leaves no open engagement", async () => {
   const stopped: unknown[] = [];
+  const refused = vi.fn();
   const exchange = {
+    refused,
     startEngagement: async () => ({ gkEngagementId: { value: "engagement" } }),
     startSession: async () => {
       throw new StatusError({ statusCode: StatusCode.INVALID_REQUEST, message: "claimed_person_id is too long" });
@@ -51,6 +84,7 @@ it("a call whose session cannot be started leaves no open engagement", async () 
   await call.leaveWhenOver();
   expect(stopped).toEqual([{ gkScopeId: { value: "bank" }, gkEngagementId: { value: "engagement" } }]);
   expect(warned).toEqual(["INVALID_REQUEST: claimed_person_id is too long"]);
+  expect(refused.mock.calls).toEqual([[StatusCode.INVALID_REQUEST]]);
 });
 
 it("what a dialect held back when the connection closed is part of the call", async () => {
@@ -109,15 +143,20 @@ it("audio that comes faster than the box reads it is reported as lost and logged
   await new Promise<void>((over) => {
     const call = new Call(parts, new RtpSession("ulaw", {}), { send() {}, close() {}, flow: null }, over);
     for (let i = 0; i < packets; i++) call.receive(rtpPacket(i));
+    for (let i = 0; i < 3; i++) call.receive(rtpPacket(packets + i, KEY_ENDS[i]));
     begin();
     call.hangUp();
   });
-  expect(heard.audio + heard.lost).toBe(packets * 160);
+  // Between the three keys there is no audio.
+  const spokenAndKeys = (packets + 2) * 160;
+  expect(heard.audio + heard.lost).toBe(spokenAndKeys);
   // 256 messages of 0.1 s wait.
-  expect(heard.lost).toBe(packets * 160 - 25.6 * second);
+  expect(heard.lost).toBe(spokenAndKeys - 25.6 * second);
   expect(warned).toEqual([
     "audio of a call was dropped",
     { line: "line", reason: "54.4 s came faster than the box could process them" },
+    "keys of a call were dropped",
+    { line: "line", reason: "3 came faster than the box could process them" },
   ]);
 });
 
@@ -153,9 +192,13 @@ it("a caller whose profile was created by another call and erased at once gets a
   expect(enrolled).toMatchObject([{ gkVoiceprintProfileId: { value: "profile" } }]);
 });
 
-function rtpPacket(sequence: number): Uint8Array {
-  const packet = Buffer.alloc(12 + 160, 0xff);
-  packet.writeUInt16BE(0x8000);
+/** The ends of the keys 1, 2 and 3 (RFC 4733). */
+const KEY_ENDS = [1, 2, 3].map((key) => Uint8Array.of(key, 0x80, 0, 160));
+
+function rtpPacket(sequence: number, key?: Uint8Array): Uint8Array {
+  const packet = Buffer.alloc(12 + (key?.length ?? 160), 0xff);
+  packet.writeUInt16BE(key ? 0x8065 : 0x8000);
+  if (key) packet.set(key, 12);
   packet.writeUInt16BE(sequence, 2);
   packet.writeUInt32BE(160 * sequence, 4);
   packet.writeUInt32BE(1, 8);
@@ -165,15 +208,12 @@ function rtpPacket(sequence: number): Uint8Array {
 it("a call that is refused is logged once, whatever its peer still sends", async () => {
   const logged: (string | undefined)[] = [];
   const note = (_: string, fields?: { reason?: string }) => logged.push(fields?.reason);
+  const refused = vi.fn();
   const exchange = {
+    refused,
     startEngagement: async () => ({ gkEngagementId: { value: "engagement" } }),
     startSession: async () => ({ gkSessionId: { value: "session" } }),
     stopEngagement: async () => {},
-    async *listen(requests: AsyncIterable<ListenRequest>, ended: AbortController) {
-      for await (const _ of requests);
-      ended.signal.throwIfAborted();
-      yield* [];
-    },
   };
   const line = { name: "line", scope: "bank", engagement: "", session: "", claimedPerson: "", agent: "", playback: {} };
   const parts = { line, exchange, log: { info: note, warn: note, error: note } } as unknown as CallParts;
@@ -184,6 +224,7 @@ it("a call that is refused is logged once, whatever its peer still sends", async
   for (let n = 0; n < 3; n++) started!.receive("MEDIA_START connection_id:a format:ulaw");
   await started!.leaveWhenOver();
   expect(logged).toEqual(["MEDIA_START was sent twice"]);
+  expect(refused.mock.calls).toEqual([[StatusCode.BAD_REQUEST], [StatusCode.BAD_REQUEST]]);
 });
 
 it("a call that fails after Genesys closed the connection does not wait for that", async () => {
@@ -194,7 +235,7 @@ it("a call that fails after Genesys closed the connection does not wait for that
       throw new StatusError({ statusCode: StatusCode.BUSY, message: "the store is busy" });
     };
     const log = { warn: vi.fn() };
-    const parts = { line, exchange: { startEngagement }, log } as unknown as CallParts;
+    const parts = { line, exchange: { startEngagement, refused() {} }, log } as unknown as CallParts;
     await new Promise<void>((over) => {
       const call = new Call(parts, new AudioHookSession(), { send() {}, close() {}, flow: null }, over);
       const media = [{ type: "audio", format: "PCMU", channels: ["external"], rate: 8000 }];

@@ -268,6 +268,20 @@ describe("ports of RTP calls", () => {
     expect((await announceOne({})).status).toBe(503);
   });
 
+  it("a line on all addresses answers the host that the announcement was sent to", async () => {
+    const line = { dialect: "rtp", scope, ports: [0, 0] as [number, number] } as const;
+    const telephony = ["0.0.0.0", "127.0.0.1"].map((host, i) => ({ ...line, name: `rtp${i}`, host }));
+    box = await startLiveBox({ telephony });
+    const announced = async (host: string, name: string) => {
+      const body = JSON.stringify({ from: "+4930" });
+      const url = Object.assign(new URL(box.box.url), { hostname: host });
+      return (await fetch(`${url.origin}/telephony/${name}/calls`, { method: "POST", body })).json();
+    };
+    expect(await announced("127.0.0.1", "rtp0")).toMatchObject({ host: "127.0.0.1" });
+    expect(await announced("localhost", "rtp0")).toMatchObject({ host: "localhost" });
+    expect(await announced("localhost", "rtp1")).toMatchObject({ host: "127.0.0.1" });
+  });
+
   it("the log says why an announced call did not arrive, and that a part of one was ignored", async () => {
     const line = { name: "rtp", dialect: "rtp", scope, configset: "ivr-text-dependent" } as const;
     box = await startLiveBox({ telephony: [{ ...line, ports: [0, 0], announcedSeconds: 2 }] });
@@ -580,6 +594,28 @@ describe("WebSocket lines", () => {
     expect(await refusedWith("channel", { authorization: `${basicHeader}x` })).toBe(401);
     expect(await refusedWith("audiohook", { "x-api-key": apiKey })).toBe(401);
     expect(await refusedWith("nowhere", {})).toBe(404);
+  });
+
+  it("calls that are refused before the box listens are counted", async () => {
+    const counts = async () => {
+      const metrics = await (await fetch(`${live.box.url}/metrics`)).text();
+      return ["NOT_AUTHORIZED", "BAD_REQUEST", "NOT_FOUND", "INVALID_REQUEST"].map((status) => {
+        const labels = `operation="Listen",protocol="telephony",status="${status}"`;
+        return Number(new RegExp(`^vivavoce_call_seconds_count{${labels}} (\\d+)`, "m").exec(metrics)?.[1] ?? 0);
+      });
+    };
+    const before = await counts();
+    await refusedWith("jambonz", {});
+    const invalid = await socketTo("jambonz", { authorization: basicHeader });
+    invalid.send("not JSON");
+    await once(invalid, "close");
+    const unknown = await socketTo("jambonz", { authorization: basicHeader });
+    unknown.send(JSON.stringify({ callSid: "unknown", from: "nobody", sampleRate: 8000 }));
+    await once(unknown, "close");
+    await announce("rtp", { format: "opus" });
+    // Metrics are written once a second.
+    await wait(1000);
+    expect((await counts()).map((count, i) => count - before[i]!)).toEqual([1, 1, 1, 1]);
   });
 
   it("an invalid frame ends the call, and the box keeps running", async () => {

@@ -33,7 +33,10 @@ export function liveSocketRoute(dispatcher: Dispatcher, guard: Guard): SocketRou
     protocol: (offered) => (offered.has(LIVE_PROTOCOL) ? LIVE_PROTOCOL : false),
     async open({ request, address, requestId }) {
       const authorization = request.headers.authorization ?? bearerOf(request.headers["sec-websocket-protocol"]);
-      const caller = await guard.admit(authorization ?? null, address);
+      const caller = await guard.admit(authorization ?? null, address).catch((error: unknown) => {
+        dispatcher.refused(LISTEN, "websocket", asStatusError(error).code);
+        throw error;
+      });
       return (socket) => {
         const ended = new AbortController();
         const call = { protocol: "websocket", authorization: null, caller, address, requestId, ended } as const;
