@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import * as oauth from "oauth4webapi";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { StoreError } from "../../src/store/errors.js";
@@ -224,6 +225,12 @@ describe("authorization code with PKCE", () => {
     await browser.submit((await browser.go("/sign-in")).text, { name: "mia", password: PASSWORD });
     // The library's page, whose script sends its form, ends the first authorization.
     const ending = await browser.go(authorizeUrl({ client_id: hers.credential.clientId }));
+    const [, script = ""] = /<script>([^<]*)</.exec(ending.text)!;
+    const hash = createHash("sha256").update(script).digest("base64");
+    const { headers } = ending.response;
+    expect(headers.get("Content-Security-Policy")).toMatch(/^default-src 'none';.*frame-ancestors 'none'/);
+    expect(headers.get("Content-Security-Policy")).toContain(`script-src 'sha256-${hash}';`);
+    expect([headers.get("X-Frame-Options"), headers.get("X-Content-Type-Options")]).toEqual(["DENY", "nosniff"]);
     const [, xsrf = ""] = /name="xsrf" value="([^"]+)"/.exec(ending.text)!;
     const action = /action="([^"]+)"/.exec(ending.text)![1]!;
     const consent = await browser.go(action, form(null, { xsrf, logout: "yes" }));
@@ -777,6 +784,29 @@ describe("a page of the box itself", () => {
     expect((await box.fetch("/management/v1/me/sign-out", { method: "POST", headers })).status).toBe(204);
     expect(await me(here.access_token)).toMatchObject({ error: "invalid_token" });
     expect(await me(there.access_token)).toMatchObject({ name: "olga" });
+  });
+
+  test("a sign-in that has expired leads back to the page that began it; to nowhere else", async () => {
+    const browser = new Browser(box);
+    const onward = '<a href="/operator/">Operator view</a>';
+    const signIn = await browser.go(await authorizeUrl());
+    advance(box, 601_000);
+    const late = await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
+    expect([late.response.status, late.text]).toEqual([400, expect.stringContaining(onward)]);
+    // As by the back button after a sign-in.
+    const resumed = await browser.go(signIn.url.pathname.replace("interaction", "authorize"));
+    expect([resumed.response.status, resumed.text]).toEqual([400, expect.stringContaining(onward)]);
+    expect(resumed.text).toContain("This sign-in has expired or was started in another browser.");
+    const user = (await box.service.users.find("olga"))!;
+    const application = { kind: "user", label: "Console", redirectUris: [REDIRECT] } as const;
+    const { credential } = await box.service.credentials.create(user, application);
+    const elsewhere = (await authorizeUrl(REDIRECT)).replace(client.client_id, credential.clientId);
+    const other = await browser.go(elsewhere);
+    expect(other.text).toContain("<strong>Console</strong>");
+    advance(box, 601_000);
+    const { text } = await browser.submit(other.text, { name: "olga", password: PASSWORD });
+    expect(text).toContain("This sign-in has expired or was started in another browser.");
+    expect(text).not.toContain("<a ");
   });
 
   test("a box without the page does not have its client", async () => {

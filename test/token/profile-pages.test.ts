@@ -47,6 +47,25 @@ describe("signing in", () => {
     expect(text).toContain("Signed in as <strong>olga</strong>");
   });
 
+  test("after wrong passwords, the page says how long to wait, in the reader's language", async () => {
+    const { text } = await browser.go("/sign-in");
+    const attempt = (language = "en") =>
+      browser.submit(text, { name: "olga", password: "wrong" }, { Origin: ISSUER, "Accept-Language": language });
+    for (let i = 0; i < 5; i++) expect((await attempt()).response.status).toBe(401);
+    expect((await attempt()).text).toContain("Too many failed attempts. Try again in 1 second.");
+    for (let seconds = 1; seconds < 128; seconds *= 2) {
+      box.advance(1000 * seconds);
+      expect((await attempt()).response.status).toBe(401);
+    }
+    const said = async (language: string) => /role="alert">([^<]*)/.exec((await attempt(language)).text)![1];
+    expect(await said("en")).toBe("Too many failed attempts. Try again in 3 minutes.");
+    expect(await said("de")).toBe("Zu viele Fehlversuche. Versuchen Sie es in 3 Minuten noch einmal.");
+    expect(await said("es")).toBe("Demasiados intentos fallidos. Inténtelo de nuevo dentro de 3 minutos.");
+    expect(await said("fr")).toBe("Trop d’essais manqués. Réessayez dans 3 minutes.");
+    expect(await said("pt")).toBe("Tentativas falhadas demais. Tente de novo em 3 minutos.");
+    expect(await said("zh")).toBe("失败次数过多。请在3分钟后再试。");
+  });
+
   test("begins a new session with 256 random bits and ends the browser's old one", async () => {
     await signIn();
     const first = browser.cookies.get("vivavoce_session")!.value;

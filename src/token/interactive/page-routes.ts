@@ -23,7 +23,7 @@ import {
   signInPage,
   type Trouble,
 } from "./pages.js";
-import type { AuthorizationFlow, Interaction } from "./provider.js";
+import { type AuthorizationFlow, type Interaction, signInExpired } from "./provider.js";
 import { cookieOptions, endSession, sessionOf, startSession } from "./session-cookie.js";
 import { type Words, wordsFor } from "./strings.js";
 
@@ -34,13 +34,19 @@ const LONGEST_QUERY = 4000;
 
 /** Ties the sign-in form to a browser that has no session yet. */
 const FORM_COOKIE = "vivavoce_form";
+/** Which of our own pages began the last sign-in of this browser. */
+const PAGE_COOKIE = "vivavoce_page";
 
 const wordsOf = (c: Context): Words => wordsFor(c.req.header("Accept-Language"));
-const troubleOf = ({ refusal, message: detail }: OAuthError): Trouble => (refusal ? { refusal } : { detail });
+const troubleOf = ({ refusal, message: detail, headers }: OAuthError): Trouble =>
+  refusal ? { refusal, waitSeconds: Number(headers["Retry-After"] ?? 0) } : { detail };
 
 /** The page of the form that was sent, if one was. */
-const formOf = ({ req: { method, path } }: Context): string | undefined =>
-  method !== "POST" ? undefined : /^\/(sign-in|oauth2\/interaction\/)/.test(path) ? path : "/profile";
+const formOf = (c: Context): { href: string; text: string } | undefined => {
+  const { method, path } = c.req;
+  if (method !== "POST") return undefined;
+  return { href: /^\/(sign-in|oauth2\/interaction\/)/.test(path) ? path : "/profile", text: wordsOf(c).error.again };
+};
 
 /** Sign-in, consent and profile: plain forms, no script. */
 export function pageRoutes(service: TokenService, flow: AuthorizationFlow, options: TransportOptions): Hono<Env> {
@@ -51,8 +57,8 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     if (error instanceof OAuthError) {
       const { status, headers, refusal } = error;
       // A sign-in that has ended has no form any more.
-      const form = refusal === "signInExpired" ? undefined : formOf(c);
-      return show(c, errorPage(wordsOf(c), troubleOf(error), form), { status, headers: { ...headers } });
+      const onward = refusal === "signInExpired" ? beginningOf(c) : formOf(c);
+      return show(c, errorPage(wordsOf(c), troubleOf(error), onward), { status, headers: { ...headers } });
     }
     service.audit({ event: "failure", stack: error.stack ?? error.name });
     const { status, headers } = serverFailed(error);
@@ -64,6 +70,12 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     body: string,
     { status = 200, headers = {}, formTargets = [] as string[] } = {},
   ): Response => c.body(body, status as 200, { ...htmlHeaders(formTargets), ...headers });
+
+  /** Only our own pages: a link to an address that others chose could lead anywhere. */
+  const beginningOf = (c: Context): { href: string; text: string } | undefined => {
+    const page = service.ownPage(getCookie(c, PAGE_COOKIE) ?? "");
+    return page ? { href: page.path, text: wordsOf(c).profile.operatorView } : undefined;
+  };
 
   function signInToken(c: Context): string {
     let cookie = getCookie(c, FORM_COOKIE);
@@ -126,18 +138,23 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
         "too many sign-ins were begun from this address; try again later",
         {
           headers: { "Retry-After": String(Math.ceil(waitS)) },
+          refusal: "tooManySignIns",
         },
       );
   }
 
   // Authorization: sign-in, then consent.
 
-  app.on("GET", ["/oauth2/authorize", "/oauth2/authorize/:uid"], (c) => {
+  app.on("GET", ["/oauth2/authorize", "/oauth2/authorize/:uid"], async (c) => {
     const mode = c.req.query("response_mode");
     if (mode !== undefined && mode !== "query")
       throw invalidRequest(`response_mode must be query, got ${mode.slice(0, 40)}`);
-    if (c.req.param("uid") === undefined) checkBeginning(c);
-    return flow.handle(c);
+    if (c.req.param("uid") !== undefined) return flow.handle(c);
+    checkBeginning(c);
+    c.res = await flow.handle(c);
+    const page = service.ownPage(c.req.query("client_id") ?? "");
+    setCookie(c, PAGE_COOKIE, page?.clientId ?? "", cookieOptions(service));
+    return c.res;
   });
   app.post("/oauth2/session/end/confirm", (c) => flow.handle(c));
 
@@ -148,9 +165,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     const credential = interaction && !page ? await service.credentials.get(interaction.clientId) : null;
     const found = interaction !== null && interaction.uid === c.req.param("uid");
     if (found && page) return { ...interaction, clientName: wordsOf(c).operatorView, ownerId: null };
-    if (!found || !credential) {
-      throw invalidRequest("the sign-in has expired or was started in another browser", "signInExpired");
-    }
+    if (!found || !credential) throw signInExpired();
     return { ...interaction, clientName: credential.label, ownerId: credential.userId };
   }
 

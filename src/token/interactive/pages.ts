@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
 import type { ProfileCredential } from "../credentials.js";
 import type { Refusal } from "../refusals/en.js";
+import { refusalText } from "../refusals/refusal-text.js";
 import type { User } from "../users.js";
 import type { Words } from "./strings.js";
 
@@ -60,15 +61,28 @@ li:first-child { border-top: 0; }
 
 const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
 
-/** `formTargets`: addresses where a form may end up, redirects included, because browsers check the whole redirect chain. */
-export const htmlHeaders = (formTargets: readonly string[] = []): Record<string, string> => ({
-  "Content-Type": "text/html; charset=utf-8",
-  "Content-Security-Policy": `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action ${["'self'", ...formTargets].join(" ")}; frame-ancestors 'none'; base-uri 'none'`,
+const SECURITY_HEADERS = {
   "X-Frame-Options": "DENY",
   "X-Content-Type-Options": "nosniff",
   // Not no-referrer: that would also blank the Origin of our own forms, which we check.
   "Referrer-Policy": "same-origin",
   "Cache-Control": "no-store",
+};
+
+/**
+ * For the page of `oidc-provider` itself: if somebody else signs in than in another tab, its script sends a form to end the first sign-in.
+ * The library adds the hash of its script. The form may end up at any client.
+ */
+export const LIBRARY_PAGE_HEADERS: Readonly<Record<string, string>> = {
+  ...SECURITY_HEADERS,
+  "Content-Security-Policy": "default-src 'none'; script-src; frame-ancestors 'none'; base-uri 'none'",
+};
+
+/** `formTargets`: addresses where a form may end up, redirects included, because browsers check the whole redirect chain. */
+export const htmlHeaders = (formTargets: readonly string[] = []): Record<string, string> => ({
+  "Content-Type": "text/html; charset=utf-8",
+  "Content-Security-Policy": `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action ${["'self'", ...formTargets].join(" ")}; frame-ancestors 'none'; base-uri 'none'`,
+  ...SECURITY_HEADERS,
 });
 
 const LOGO = raw(
@@ -76,7 +90,7 @@ const LOGO = raw(
 );
 
 /** A refusal to show in the reader's language, or a detail in English for the developers of the application. */
-export type Trouble = { readonly refusal: Refusal } | { readonly detail: string };
+export type Trouble = { readonly refusal: Refusal; readonly waitSeconds: number } | { readonly detail: string };
 
 /** `small`: a page that contains only a form. */
 const page = (words: Words, title: string, body: Html | Html[], width: "small" | "wide" = "small"): string =>
@@ -92,15 +106,19 @@ const alert = (text: string): Html => html`<p class="trouble" role="alert">${tex
 
 const troubled = (words: Words, trouble: Trouble): Html =>
   "refusal" in trouble
-    ? alert(words.refusals[trouble.refusal])
+    ? alert(refusalText(words.refusals[trouble.refusal], words.locale, trouble.waitSeconds))
     : html`${alert(words.error.refused)}<p class="soft" lang="en">${trouble.detail}</p>`;
 
-/** `form`: the address of the form that was sent, to open it again. A reload would only send it again. */
-export const errorPage = (words: Words, trouble: Trouble | "failed", form?: string): string =>
+/** `onward`: where to go on from here. A reload would only send a form again. */
+export const errorPage = (
+  words: Words,
+  trouble: Trouble | "failed",
+  onward?: { readonly href: string; readonly text: string },
+): string =>
   page(
     words,
     words.error.title,
-    html`${trouble === "failed" ? alert(words.error.failed) : troubled(words, trouble)}${form ? html`<p><a href="${form}">${words.error.again}</a></p>` : ""}`,
+    html`${trouble === "failed" ? alert(words.error.failed) : troubled(words, trouble)}${onward ? html`<p><a href="${onward.href}">${onward.text}</a></p>` : ""}`,
   );
 
 export const signInPage = (

@@ -11,7 +11,7 @@ import { PLATFORM_SCOPE } from "../scopes.js";
 import type { TokenService } from "../service.js";
 import type { Env } from "../transport.js";
 import { answerOf, nodePair } from "./node-bridge.js";
-import { errorPage, htmlHeaders } from "./pages.js";
+import { errorPage, htmlHeaders, LIBRARY_PAGE_HEADERS } from "./pages.js";
 import { createAdapterFactory, findClient } from "./provider-adapter.js";
 import { wordsFor } from "./strings.js";
 
@@ -68,7 +68,13 @@ async function loadLibrary(): Promise<Library> {
   }
 }
 
-/** Unexpected errors by their request. The library answers them itself, and does not say what failed. */
+/** What the library throws if a sign-in has expired, or belongs to another browser. */
+const EXPIRED = "SessionNotFound";
+
+export const signInExpired = (): OAuthError =>
+  invalidRequest("the sign-in has expired or was started in another browser", "signInExpired");
+
+/** Errors by their request that we answer. The library answers them itself, and does not say what failed. */
 type Failures = WeakMap<IncomingMessage, Error>;
 
 async function createProvider(service: TokenService, failures: Failures): Promise<Provider> {
@@ -153,7 +159,8 @@ async function createProvider(service: TokenService, failures: Failures): Promis
       return user ? { accountId: sub, claims: () => ({ sub }) } : undefined;
     },
     extraTokenClaims: (_ctx, token) => ("grantId" in token ? { grant_id: token.grantId } : undefined),
-    renderError: (ctx, out) => {
+    renderError: (ctx, out, error) => {
+      if (error.name === EXPIRED) failures.set(ctx.req, signInExpired());
       ctx.type = "html";
       ctx.set(htmlHeaders());
       ctx.body = errorPage(wordsFor(ctx.get("Accept-Language")), {
@@ -186,6 +193,7 @@ export function createAuthorizationFlow(service: TokenService) {
 
   /** The library's answer; rejects with the error that it did not expect, such as one of the store. */
   async function libraryAnswer({ incoming, outgoing }: ReturnType<typeof nodePair>): Promise<Response> {
+    for (const [name, value] of Object.entries(LIBRARY_PAGE_HEADERS)) outgoing.setHeader(name, value);
     const answer = await answerOf((await provider()).callback(), incoming, outgoing);
     const failure = failures.get(incoming);
     if (failure) throw failure;
@@ -277,8 +285,7 @@ export function createAuthorizationFlow(service: TokenService) {
           accountId: found.session?.accountId,
         };
       } catch (error) {
-        // The interaction has expired or belongs to another browser, so it cannot continue.
-        if (error instanceof Error && error.name === "SessionNotFound") return null;
+        if (error instanceof Error && error.name === EXPIRED) return null;
         throw error;
       }
     },

@@ -5,7 +5,8 @@ export const de: Refusals = {
   sessionEnded: "Ihre Sitzung ist beendet. Melden Sie sich noch einmal an.",
   signInExpired:
     "Diese Anmeldung ist abgelaufen oder begann in einem anderen Browser. Beginnen Sie noch einmal bei der Anwendung.",
-  tooManyAttempts: "Zu viele Fehlversuche. Versuchen Sie es später noch einmal.",
+  tooManyAttempts: "Zu viele Fehlversuche. Versuchen Sie es {when} noch einmal.",
+  tooManySignIns: "Von dieser Adresse wurden zu viele Anmeldungen begonnen. Versuchen Sie es {when} noch einmal.",
   wrongPassword: "Das bisherige Passwort ist falsch.",
   passwordsDiffer: "Das neue Passwort und seine Wiederholung sind verschieden.",
   passwordLength: "Das Passwort muss 10 bis 256 Zeichen haben.",

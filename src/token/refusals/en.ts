@@ -1,12 +1,13 @@
 /**
  * Refusals shown to people on sign-in, profile and operator view. The key is sent as `refusal` in the response; pages show it in the
- * reader's language. Every other language has the same keys.
+ * reader's language, with the time of the answer's Retry-After for `{when}`. Every other language has the same keys.
  */
 export const en = {
   formExpired: "This form has expired. Open it again and try once more.",
   sessionEnded: "Your session has ended. Sign in again.",
   signInExpired: "This sign-in has expired or was started in another browser. Start again from the application.",
-  tooManyAttempts: "Too many failed attempts. Try again later.",
+  tooManyAttempts: "Too many failed attempts. Try again {when}.",
+  tooManySignIns: "Too many sign-ins were begun from this address. Try again {when}.",
   wrongPassword: "The current password is wrong.",
   passwordsDiffer: "The two new passwords are not the same.",
   passwordLength: "The password must have 10 to 256 characters.",

@@ -2,6 +2,7 @@
 import type { OperatorAnswers } from "../../server/operator/view.js";
 import { applicationsOver } from "../../token/applications-client.js";
 import type { Refusal } from "../../token/refusals/en.js";
+import { refusalText } from "../../token/refusals/refusal-text.js";
 import type { PageOfScope } from "./paged-table.js";
 import { answerOf, beginSignIn, type SignedIn } from "./sign-in.js";
 import { strings } from "./strings.js";
@@ -101,7 +102,9 @@ async function refusalOf(response: Response): Promise<string> {
   };
   const known = refusal ?? (response.status === 401 ? "sessionEnded" : undefined);
   // A box that is newer than this page may send reasons that the page does not know.
-  return (known && strings.refusals[known]) ?? error_description ?? strings.answered(response.status);
+  const text = known && strings.refusals[known];
+  if (text) return refusalText(text, strings.locale, Number(response.headers.get("retry-after")));
+  return error_description ?? strings.answered(response.status);
 }
 
 const itemPath = (kind: "profiles" | "sessions", scope: string, id: string, of = "") =>
