@@ -1,6 +1,7 @@
+import type { Context } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { SessionType } from "../contract/gen/vendor/biosec/v1/sessions_pb.js";
 import { assertRunning, configurationSetOf, engagementOf, scopeOf, sessionOf } from "./context.js";
-import type { Implementation } from "./dependencies.js";
+import type { Dependencies, Implementation } from "./dependencies.js";
 import { createEngagement } from "./engagements.js";
 import { invalid } from "./failures.js";
 import { uniqueId } from "./messages.js";
@@ -14,14 +15,9 @@ export const startSession: Implementation<"startSession"> = async (deps, request
   if (SessionType[request.sessionType] === undefined)
     throw invalid("session_type", "unknown", `session_type must be 1 to 5, got ${request.sessionType}`);
   if (request.context!.configsetId !== "") configurationSetOf(deps, request.context);
-  let engagementId = request.context!.gkEngagementId?.value;
-  if (engagementId) {
-    const engagement = await engagementOf(deps, request.context);
-    if (engagement.stoppedAt !== null)
-      throw invalid("context.gk_engagement_id", "stopped", "the engagement has stopped; start a new one");
-  } else {
-    engagementId = await createEngagement(deps, scopeId, "", "");
-  }
+  const given = request.context!.gkEngagementId?.value;
+  if (given) await assertEngaged(deps, request.context);
+  const engagementId = given || (await createEngagement(deps, scopeId, "", ""));
   const id = deps.ids.next();
   await deps.store.sessions.create({
     id,
@@ -33,8 +29,20 @@ export const startSession: Implementation<"startSession"> = async (deps, request
     startedAt: deps.clock.now(),
     stoppedAt: null,
   });
+  // If the engagement was stopped at the same moment, nobody else would stop this session.
+  if (given)
+    await assertEngaged(deps, request.context).catch(async (error: unknown) => {
+      await deps.store.sessions.stop(scopeId, id, deps.clock.now());
+      throw error;
+    });
   return { gkSessionId: uniqueId(id), gkEngagementId: uniqueId(engagementId) };
 };
+
+async function assertEngaged(deps: Dependencies, context: Context | undefined): Promise<void> {
+  const { stoppedAt } = await engagementOf(deps, context);
+  if (stoppedAt !== null)
+    throw invalid("context.gk_engagement_id", "stopped", "the engagement has stopped; start a new one");
+}
 
 /** Stops the session; its audio is deleted according to the retention settings. */
 export const stopSession: Implementation<"stopSession"> = async (deps, request) => {

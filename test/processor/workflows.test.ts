@@ -107,6 +107,22 @@ describe("stopping when something goes wrong", () => {
     expect(await store.media.get("bank", media.value)).toBeNull();
   });
 
+  test("a session that begins just after its engagement has stopped, as on another replica, is refused and stopped", async () => {
+    const { processor, store, context } = await openWorld();
+    const { create } = store.sessions;
+    const created: string[] = [];
+    store.sessions.create = async (session) => {
+      await processor.stopEngagement({ context });
+      await create(session);
+      created.push(session.id);
+    };
+    expect(await refusal(processor.startSession({ context }))).toMatchObject({
+      fields: ["context.gk_engagement_id stopped"],
+    });
+    const { stoppedAt } = (await store.sessions.get(context.gkScopeId.value, created[0]!))!;
+    expect(stoppedAt).not.toBeNull();
+  });
+
   test("a session that begins while its engagement stops is stopped with it", async () => {
     const world = await openWorld();
     const { processor, context, store } = world;
