@@ -62,9 +62,9 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
     const now = clock.now();
     const last = noted.get(pair);
     if (last !== undefined && now >= last && now - last < NOTE_EVERY_MS) return;
+    await succeededFrom.put(pair, { at: now }, now + REMEMBER_SUCCESS_MS);
     noted.set(pair, now);
     if (noted.size > MOST_NOTED) noted.delete(noted.keys().next().value!);
-    await succeededFrom.put(pair, { at: now }, now + REMEMBER_SUCCESS_MS);
   }
 
   function refuse(waitMs: number): never {

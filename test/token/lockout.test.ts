@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { throttled } from "../../src/token/client-credentials.js";
 import { administerService } from "../../src/token/management-client.js";
 import { basic, createBox, createRuntimeClient, form } from "./box.js";
@@ -67,6 +67,17 @@ describe("guessing in a client's name", () => {
     for (let i = 0; i < 60; i++) await ask(box, client.clientId, "wrong", `10.1.0.${i}`);
     expect(await ask(box, client.clientId, client.secret, "10.9.9.9")).toBe(429);
     expect(await ask(box, client.clientId, client.secret, "10.0.0.1")).toBe(200);
+  });
+
+  it("does not lock out a client at an address that the store could not note at first", async () => {
+    const box = createBox();
+    const client = await createRuntimeClient(box);
+    const use = () => ask(box, client.clientId, client.secret, "10.0.0.1");
+    vi.spyOn(box.service.documents, "put").mockRejectedValueOnce(new Error("the database does not answer"));
+    expect(await use()).not.toBe(200);
+    expect(await use()).toBe(200);
+    for (let i = 0; i < 60; i++) await ask(box, client.clientId, "wrong", `10.1.0.${i}`);
+    expect(await use()).toBe(200);
   });
 
   it("is counted up to 50 times in an hour before its name waits", async () => {
