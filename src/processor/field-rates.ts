@@ -56,7 +56,9 @@ export class FieldRates {
       return addCounts(before, countOfCall(comparisons, exceeded));
     });
     this.#pending = { ...this.#pending, [list]: counts };
-    if (this.clock.now() - this.#lastKept >= keepMs) void this.keep().catch(() => {});
+    const age = this.clock.now() - this.#lastKept;
+    // The clock may have been set back.
+    if (age < 0 || age >= keepMs) void this.keep().catch(() => {});
   }
 
   /** What all replicas have counted for the current model and calibration. */

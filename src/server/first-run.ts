@@ -36,7 +36,8 @@ async function begins(documents: Documents, id: string, abandonedAfterMs: number
   let isOurs = false;
   await documents.update("server", id, (document) => {
     const { at, done } = document as Begun;
-    isOurs = done === false && Date.now() - at >= abandonedAfterMs;
+    // A clock that was set back meanwhile must not keep us waiting.
+    isOurs = done === false && Math.abs(Date.now() - at) >= abandonedAfterMs;
     return isOurs ? { at: Date.now(), done: false } : undefined;
   });
   return isOurs;

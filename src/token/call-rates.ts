@@ -21,7 +21,9 @@ export class CallRates {
     if (this.perSecond === 0) return null;
     const now = this.now();
     const bucket = this.#buckets.get(client) ?? { tokens: this.burst, filledAt: now };
-    bucket.tokens = Math.min(this.burst, bucket.tokens + (now - bucket.filledAt) * this.perSecond);
+    // A clock that was set back, or gives no number, fills nothing and takes nothing away.
+    if (now > bucket.filledAt)
+      bucket.tokens = Math.min(this.burst, bucket.tokens + (now - bucket.filledAt) * this.perSecond);
     bucket.filledAt = now;
     // Inserted again, so that the map is ordered by last use.
     this.#buckets.delete(client);

@@ -140,7 +140,8 @@ export function createKeyring(options: KeyringOptions): Keyring {
       let ring = await load();
       const now = clock.now();
       const newest = ring.keys[ring.keys.length - 1] as StoredKey;
-      if (now - newest.createdAt > rotateAfterMs) {
+      // A key made while the clock was ahead would otherwise sign for that much longer.
+      if (Math.abs(now - newest.createdAt) > rotateAfterMs) {
         await replaceOld(newest);
         ring = await load();
       }

@@ -42,7 +42,11 @@ export function createRevocations(documents: Documents, clock: Clock, longestTok
   /** The time of issue is in whole seconds, so a token of the same second counts as issued before. */
   function isKnown({ jti, clientId, gkScopes, issuedAt }: IssuedToken): boolean {
     if (jti !== null && known.has(jti)) return true;
-    const hasEnded = (id: string): boolean => 1000 * issuedAt <= (known.get(id)?.at ?? Number.NEGATIVE_INFINITY);
+    const hasEnded = (id: string): boolean => {
+      const at = known.get(id)?.at ?? Number.NEGATIVE_INFINITY;
+      // The clock was ahead when the entry was written: the tokens of that time have ended, and it must not refuse later ones for years.
+      return 1000 * issuedAt <= at && at - clock.now() <= longestTokenS * 1000;
+    };
     return hasEnded(clientEntry(clientId)) || [...gkScopes].some((gkScope) => hasEnded(clientEntry(clientId, gkScope)));
   }
 

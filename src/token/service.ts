@@ -5,7 +5,7 @@ import { AUDIENCES, type Audiences, createIssuer, LIFETIMES } from "./access-tok
 import { createApplications, type Endpoints } from "./applications.js";
 import type { Audit } from "./audit.js";
 import { createClientCredentialsGrant } from "./client-credentials.js";
-import { type Clock, type Random, systemClock, systemRandom } from "./clock.js";
+import { type Clock, checkedClock, type Random, systemClock, systemRandom } from "./clock.js";
 import { createProfileCredentials } from "./credentials.js";
 import type { Documents } from "./documents.js";
 import { createKeyring, type KeyringOptions, type SigningAlgorithm } from "./keyring.js";
@@ -61,7 +61,8 @@ function thisBox(issuer: string): Endpoints {
 
 /** Creates the token service on a store; it does not listen on a port. */
 export function createTokenService(options: TokenServiceOptions) {
-  const { documents, clock = systemClock, random = systemRandom, audiences = AUDIENCES, audit = () => {} } = options;
+  const { documents, random = systemRandom, audiences = AUDIENCES, audit = () => {} } = options;
+  const clock = checkedClock(options.clock ?? systemClock);
   if (new Set(Object.values(audiences)).size !== 3)
     throw new TypeError("runtime, tooling and engagement must have different audiences");
   const issuer = checkIssuer(options.issuer);

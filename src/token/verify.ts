@@ -9,7 +9,7 @@ import {
   type JWTVerifyGetKey,
   jwtVerify,
 } from "jose";
-import { type Clock, systemClock } from "./clock.js";
+import { type Clock, checkedClock, systemClock } from "./clock.js";
 import { OAuthError } from "./errors.js";
 import type { IssuedToken } from "./revocations.js";
 
@@ -214,7 +214,8 @@ function refusal(error: unknown): string | null {
 
 /** Verifies access tokens offline: the issuer is asked only for its keys, and seldom. */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { issuers, clock = systemClock, clockSkewS = DEFAULT_SKEW_S, realm = "vivavoce" } = options;
+  const { issuers, clockSkewS = DEFAULT_SKEW_S, realm = "vivavoce" } = options;
+  const clock = checkedClock(options.clock ?? systemClock);
   if (issuers.length === 0) throw new TypeError("a verifier needs at least one issuer");
 
   const trusted = new Map<string, { keys: IssuerKeys; algorithms: string[]; skewS: number; from: TrustedIssuer }>();

@@ -95,10 +95,13 @@ describe("comparisons in the field", () => {
     expect((await counts(world, "group")).comparisons).toEqual([0, 0, 0]);
   });
 
-  test("are written to the store during calls, not only when they are read", async () => {
+  test.each([
+    ["", 60_000],
+    [", also after the clock was set back", -60_000],
+  ])("are written to the store during calls, not only when they are read%s", async (_, ms) => {
     const world = await openWorld();
     const fraudsters = [await world.trained(13, "fraudster"), await world.trained(15, "fraudster")];
-    world.clock.at += 60_000;
+    world.clock.at += ms;
     await watch(world, 21, 4, fraudsters);
     const { revision, calibrationRevision } = world.engine.model;
     const kept = () => world.store.documents.get("field-rates", `${revision}+${calibrationRevision}`);

@@ -64,6 +64,9 @@ test("a replica takes over a first start that did not end in a minute, and not b
     // Now that one has a minute.
     vi.setSystemTime(1_119_999);
     expect(await firstRun(service, documents, 60_000)).toBeNull();
+    // A clock that was set back keeps nobody waiting.
+    vi.setSystemTime(1000);
+    expect(await firstRun(service, documents, 60_000)).not.toBeNull();
     await endFirstRun(documents);
     vi.setSystemTime(9_000_000);
     expect(await firstRun(service, documents, 60_000)).toBeNull();

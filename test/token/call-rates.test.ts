@@ -29,6 +29,20 @@ describe("calls of a client", () => {
     for (let i = 0; i < 10; i++) expect(rates.take("a")).toBeNull();
   });
 
+  test.each([
+    ["is set back by years", -1e8],
+    ["gives no number", Number.NaN],
+  ])("are limited as before if the clock %s", (_, seconds) => {
+    const { clock, rates } = opened(1, 2);
+    expect([rates.take("a"), rates.take("a")]).toEqual([null, null]);
+    clock.seconds = seconds;
+    expect([rates.take("a"), rates.take("b")]).toEqual([1, null]);
+    clock.seconds = 1e9;
+    rates.take("a");
+    clock.seconds += 10;
+    expect([rates.take("a"), rates.take("a"), rates.take("a")]).toEqual([null, null, 1]);
+  });
+
   test("of the clients who called least recently are forgotten first", () => {
     const { rates } = opened(1, 1, 2);
     for (const client of ["a", "b"]) expect(rates.take(client)).toBeNull();

@@ -126,6 +126,19 @@ describe("signing keys", () => {
     }
   });
 
+  test("a key that was made while the clock was years ahead is replaced when the clock is right", async () => {
+    const box = createBox();
+    const { clientId, secret } = await createRuntimeClient(box);
+    const ahead = kid(await issue(box, clientId, secret));
+    box.advance(-5 * 365 * 86_400_000);
+    await box.service.runtime.verify(await issue(box, clientId, secret), "bio");
+    box.advance(60_000);
+    const token = await issue(box, clientId, secret);
+    expect(kid(token)).not.toBe(ahead);
+    await box.service.runtime.verify(token, "bio");
+    expect(await published(box)).toHaveLength(2);
+  });
+
   test("replicas that start together share the first key and follow each other's rotations", async () => {
     const box = createBox();
     const other = createTokenService({ documents: box.service.documents, issuer: ISSUER, clock: { now: box.now } });

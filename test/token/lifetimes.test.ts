@@ -1,6 +1,7 @@
 /** How long failures, sessions and revocations are remembered, to the millisecond. */
 import { describe, expect, it, vi } from "vitest";
 import { createMemoryStore } from "../../src/store/memory.js";
+import { OPERATOR_PAGE } from "../../src/token/own-pages.js";
 import { createRevocations } from "../../src/token/revocations.js";
 import { basic, createBox, createRuntimeClient, form } from "./box.js";
 
@@ -244,3 +245,44 @@ it.each([400, -400])(
     expect(await me(await token())).toBe(200);
   },
 );
+
+describe("a clock that is set back by years", () => {
+  const years = 5 * 365 * 24 * hourMs;
+
+  it("does not refuse the tokens of a client whose scope was removed and added again", async () => {
+    const box = createBox();
+    const { application, clientId, secret } = await createRuntimeClient(box, ["a", "b"]);
+    const client = { clientId, secret };
+    const token = async () =>
+      (await box.service.clientCredentials({ client, scope: "bio", address: "127.0.0.1" })).access_token;
+    const before = await token();
+    await box.service.applications.bindScopes(application.id, clientId, ["a"]);
+    await box.service.applications.bindScopes(application.id, clientId, ["a", "b"]);
+    box.advance(-years);
+    await expect(box.service.runtime.verify(before)).rejects.toThrow("iat is in the future");
+    expect((await box.service.runtime.verify(await token())).gkScopes).toEqual(new Set(["a", "b"]));
+  });
+
+  it("does not stop sign-ins from being begun", async () => {
+    const box = createBox({ pages: [OPERATOR_PAGE] });
+    const begin = async () => (await box.fetch(`/oauth2/authorize?client_id=${OPERATOR_PAGE.clientId}`)).status;
+    const first = await begin();
+    box.advance(-years);
+    expect([first, await begin()]).toEqual([400, 400]);
+  });
+});
+
+it("a clock without a number does not make tokens last forever, and nothing fails", async () => {
+  const { documents } = createMemoryStore();
+  let now = Date.now() - 2 * hourMs;
+  const box = createBox({ documents, clock: { now: () => now } });
+  const { clientId, secret } = await createRuntimeClient(box);
+  const client = { clientId, secret };
+  const token = async () =>
+    (await box.service.clientCredentials({ client, scope: "bio", address: "127.0.0.1" })).access_token;
+  const old = await token();
+  await box.service.runtime.verify(old);
+  now = Number.NaN;
+  await expect(box.service.runtime.verify(old)).rejects.toThrow("Access Token Expired");
+  await box.service.runtime.verify(await token());
+});
