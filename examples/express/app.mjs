@@ -22,11 +22,13 @@ app.delete("/people/:name", async ({ params }, response) => {
   response.status((await voice.erase(params.name)) ? 204 : 404).end();
 });
 
+const httpStatus = { NOT_FOUND: 404, TOO_LARGE: 413, INTERNAL_ERROR: 500, BUSY: 503, DEADLINE_EXCEEDED: 504 };
+
 // The message of a StatusError can be shown to the caller; any other error is a defect of this program.
 app.use((error, _request, response, next) => {
   if (!(error instanceof StatusError)) return next(error);
-  const status = error.code === StatusCode.NOT_FOUND ? 404 : 400;
-  response.status(status).json({ code: StatusCode[error.code], message: error.message });
+  const code = StatusCode[error.code];
+  response.status(httpStatus[code] ?? 400).json({ code, message: error.message });
 });
 
 const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => {
