@@ -9,13 +9,14 @@
 import { readRecording } from "./audio/index.js";
 import { toWav } from "./audio/to-wav.js";
 import { nearest } from "./contract/nearest.js";
+import { optionsFault } from "./contract/options-fault.js";
 import { type EngineOptions, openEngine } from "./engine/index.js";
+import { engineOptionNames } from "./engine/open-engine.js";
 import type { Engine } from "./engine/port.js";
 import { localAccess } from "./local-access.js";
 import { VoiceprintsProcessor, type VoiceprintsProcessorOptions } from "./processor/voiceprints-processor.js";
 import { createMemoryStore } from "./store/memory.js";
 import type { Store } from "./store/port.js";
-import { typeName } from "./type-name.js";
 import { ConfigurationError, configurationSets, defaultConfigurationSetId } from "./voiceprint/configuration-set.js";
 import { Voiceprints } from "./voiceprints.js";
 
@@ -84,15 +85,6 @@ const processorOptions: Readonly<Record<keyof CreateProcessorOptions, true>> = {
   onClose: true,
 };
 
-const engineOptions: Readonly<Record<keyof EngineOptions, true>> = {
-  model: true,
-  calibration: true,
-  workers: true,
-  maxCalls: true,
-  workLimitMs: true,
-  graceMs: true,
-};
-
 const openOptions: Readonly<Record<keyof OpenOptions, true>> = {
   ...processorOptions,
   engineOptions: true,
@@ -100,18 +92,15 @@ const openOptions: Readonly<Record<keyof OpenOptions, true>> = {
   configset: true,
 };
 
-/** For callers without a type checker: an option with a wrong name would have no effect. */
-function checkOptions(options: object, known: object, place = ""): void {
-  if (typeof options !== "object" || options === null)
-    throw new ConfigurationError(`${place || "options"} must be an object, got ${typeName(options)}`);
-  const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name));
-  if (unknown === undefined) return;
-  const hint =
-    known === openOptions && Object.hasOwn(engineOptions, unknown)
-      ? ` (did you mean engineOptions.${unknown}?)`
-      : nearest(unknown, Object.keys(known));
-  throw new ConfigurationError(`unknown option ${place && `${place}.`}${unknown}${hint}`);
+function checkOptions(options: object, known: object, place?: string, hint?: (name: string) => string): void {
+  const fault = optionsFault(options, known, place, hint);
+  if (fault !== null) throw new ConfigurationError(fault);
 }
+
+const hintForOpening = (name: string): string =>
+  Object.hasOwn(engineOptionNames, name)
+    ? ` (did you mean engineOptions.${name}?)`
+    : nearest(name, Object.keys(openOptions));
 
 /** Also for a promise that was not awaited: it would fail at the first call, with an error that does not say why. */
 function checkParts({ engine, store }: CreateProcessorOptions): void {
@@ -173,13 +162,13 @@ export interface OpenOptions extends CreateProcessorOptions {
  * or a store of your own afterwards. To work on a box, use `connectVoiceprints` of `vivavoce/client`.
  */
 export async function openVoiceprints(options: OpenOptions = {}): Promise<Voiceprints> {
-  checkOptions(options, openOptions);
+  checkOptions(options, openOptions, "", hintForOpening);
   const { engineOptions: ofEngine, scope = "default", configset = defaultConfigurationSetId, ...rest } = options;
   if (typeof scope !== "string" || scope === "")
     throw new ConfigurationError(
       `scope must be a non-empty string, got ${scope === "" ? "an empty one" : typeof scope}`,
     );
-  if (ofEngine !== undefined) checkOptions(ofEngine, engineOptions, "engineOptions");
+  if (ofEngine !== undefined) checkOptions(ofEngine, engineOptionNames, "engineOptions");
   const sets = configurationSets(options.configurationSets);
   if (!sets.has(configset))
     throw new ConfigurationError(`unknown configuration set "${configset}"; use one of ${[...sets.keys()].join(", ")}`);

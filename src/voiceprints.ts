@@ -2,6 +2,7 @@
  * The easy door: enroll, verify and identify by name, with one call each. It uses the operations of the contract, so its
  * answers are those of the contract.
  */
+import { callLimit } from "./contract/call-limit.js";
 import { secondsOf } from "./contract/duration.js";
 import { AudioValidity, TrainReason } from "./contract/gen/vendor/biosec/v1/common_pb.js";
 import {
@@ -14,7 +15,9 @@ import {
   VoiceprintProfileStatus,
 } from "./contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { StatusCode } from "./contract/gen/vendor/rpc/status_pb.js";
+import { limitsFault } from "./contract/operation-options.js";
 import type { OperationOptions, Operations } from "./contract/operations.js";
+import { optionsFault } from "./contract/options-fault.js";
 import { StatusError } from "./contract/status-error.js";
 import { type Analysis, type Answer, analysisOf, answerOf, type Identification } from "./easy-door/answers.js";
 import { type Audio, assertRate, recordingOf } from "./easy-door/audio.js";
@@ -24,6 +27,7 @@ import type { ExportedProfile } from "./processor/export-profile.js";
 import { open, SealedExportError, seal } from "./sealed-export.js";
 import { typeName } from "./type-name.js";
 import {
+  abandonSession,
   channelSelector,
   comparisonOf,
   existingProfile,
@@ -103,9 +107,11 @@ export type VoiceprintsProgress =
 
 /** Options of every call. */
 export interface CallChoices {
+  /** Ends the call, which rejects with CANCELLED; a listener ends with it too. */
   readonly signal?: AbortSignal;
+  /** Time limit of the whole call, which then rejects with DEADLINE_EXCEEDED; for a listener, that of opening it. No limit by default. */
   readonly timeoutMs?: number;
-  /** What it throws ends the call, which rejects with it. */
+  /** A box reports only the steps `segment` and `train`. What it throws ends the call, which rejects with it. */
   readonly onProgress?: (progress: VoiceprintsProgress) => void;
   /** Which of the owner's prints; empty by default. */
   readonly tag?: string;
@@ -160,8 +166,8 @@ export class Voiceprints {
 
   /** Is it this person? */
   verify(person: string, audio: Audio, choices: CallChoices = {}): Promise<Answer<VerifyResultJson>> {
-    return this.#inSession(choices, async (context) => {
-      const profileId = await this.#existingProfile("person", person, choices.tag);
+    return this.#inSession(choices, callChoices, async (context, choices) => {
+      const profileId = await this.#existingProfile("person", person, choices);
       const { result } = await this.operations.verify(
         {
           context,
@@ -177,10 +183,10 @@ export class Voiceprints {
 
   /** Which of these persons is it, if any? Without names: of all enrolled persons. */
   identify(audio: Audio, persons?: readonly string[], choices: CallChoices = {}): Promise<Identification> {
-    return this.#inSession(choices, async (context) => {
+    return this.#inSession(choices, callChoices, async (context, choices) => {
       let media: Media | null = null;
       const { profiles, result } = await unlessErased(persons === undefined, async () => {
-        const profiles = await this.#profiles("person", persons, choices.tag);
+        const profiles = await this.#profiles("person", persons, choices);
         if (persons === undefined && profiles.length === 0)
           throw new StatusError({
             statusCode: StatusCode.NOT_FOUND,
@@ -212,37 +218,31 @@ export class Voiceprints {
 
   /** Is it a known fraudster? FRAUD, NO_RISK_DETECTED, or the reason for neither. Without names: any enrolled fraudster. */
   watch(audio: Audio, fraudsters?: readonly string[], choices: CallChoices = {}): Promise<Analysis> {
-    return this.analyze(audio, { ...choices, fraudsters: fraudsters ?? true });
+    return this.#analyze(audio, choices, callChoices, { fraudsters: fraudsters ?? true });
   }
 
   /** Runs several checks at once. With none selected, it only measures the quality of the audio. */
   analyze(audio: Audio, choices: AnalysisChoices = {}): Promise<Analysis> {
-    return this.#inSession(choices, async (context) => {
-      let media: Media | null = null;
-      return unlessErased(choices.fraudsters === true, async () => {
-        const targets = await this.#targets(choices);
-        media ??= await this.#media(context, audio, choices);
-        const { result } = await this.operations.analyzeAudio(
-          { context, audio: media, ...targets.request, ...listening(choices), ...attacks(choices) },
-          operationOptions(choices),
-        );
-        return analysisOf(result!, targets.names);
-      });
-    });
+    return this.#analyze(audio, choices, analysisChoices);
   }
 
   /** Checks audio that is still arriving: `push` chunks until `answer` is set, or call `finish`. */
   async listen(target: Target & AttackChoices, rateHz: number, choices: CallChoices = {}): Promise<Listener> {
     if (typeof target !== "object" || target === null)
       throw unfit("target", "missing", `listen needs a target to check, such as { persons: ["ada"] }, got ${target}`);
+    const fault = optionsFault(target, targetChoices, "target");
+    if (fault !== null) throw unfit("target", "malformed", fault);
+    const live = this.#liveAccess();
+    assertRate(rateHz, live.rates);
+    assertChoices(choices, callChoices);
     const targets = await this.#targets({ ...choices, ...target });
-    return this.#inLiveSession(choices, async (context, stop) => {
+    return this.#inLiveSession(choices, async (context, end) => {
       const ignoreCheckpoints = choices.ignoreCheckpoints ?? false;
-      const check = await this.#liveAccess().listen(
+      const check = await live.listen(
         { context, rateHz, ignoreCheckpoints, ...targets.request, ...attacks(target) },
         operationOptions(choices),
       );
-      return new Listener(check, rateHz, (result) => analysisOf(result, targets.names), stop);
+      return new Listener(check, rateHz, (result) => analysisOf(result, targets.names), end, choices.signal);
     });
   }
 
@@ -251,7 +251,8 @@ export class Voiceprints {
     const live = this.#liveAccess();
     // Before a profile is created.
     assertRate(rateHz, live.rates);
-    return this.#inLiveSession(choices, async (context, stop) => {
+    assertChoices(choices, callChoices);
+    return this.#inLiveSession(choices, async (context, end) => {
       const owner = { kind: "person", name: person, tag: choices.tag ?? "" } as const;
       const { scope } = this.settings;
       const gkVoiceprintProfileId = {
@@ -259,7 +260,7 @@ export class Voiceprints {
       };
       const request = { context, gkVoiceprintProfileId, rateHz };
       const task = await live.listenToEnroll(request, operationOptions(choices));
-      return new EnrollmentListener(task, rateHz, enrollmentOf, stop);
+      return new EnrollmentListener(task, rateHz, enrollmentOf, end, choices.signal);
     });
   }
 
@@ -289,6 +290,7 @@ export class Voiceprints {
   ): Promise<NamedProfile[]> {
     if (typeof choices?.passphrase !== "string")
       throw unfit("passphrase", "missing", `import needs { passphrase: "…" }, got ${given(choices)}`);
+    assertKnown(choices, importChoices);
     if (choices.name !== undefined) assertName(choices.name);
     const exported = await asFieldViolation(async () => open(await textOf(sealed), choices.passphrase));
     const profiles = Array.isArray(exported) ? (exported as ExportedProfile[]) : [];
@@ -316,12 +318,12 @@ export class Voiceprints {
 
   /** Erases a person's prints, recordings and keys; with a tag, only that print. Resolves to false if there was nothing to erase. */
   erase(person: string, choices: { readonly tag?: string } = {}): Promise<boolean> {
-    return this.#erase("person", person, choices.tag);
+    return this.#erase("person", person, choices);
   }
 
   /** As `erase`. */
   eraseFraudster(fraudster: string, choices: { readonly tag?: string } = {}): Promise<boolean> {
-    return this.#erase("fraudster", fraudster, choices.tag);
+    return this.#erase("fraudster", fraudster, choices);
   }
 
   /** The names of all persons who have a profile. */
@@ -348,7 +350,7 @@ export class Voiceprints {
     if (!Array.isArray(recordings) || recordings.length === 0)
       throw unfit("recordings", "empty", "recordings must be a list of at least one recording");
     assertName(name);
-    return this.#inSession(choices, async (context) => {
+    return this.#inSession(choices, enrollChoices, async (context, choices) => {
       // All recordings are read before anything is stored, so that a rejected call leaves no new profile and no partial enrollment.
       const media: Media[] = [];
       for (const [i, recording] of recordings.entries())
@@ -357,11 +359,8 @@ export class Voiceprints {
         );
       let profileId: string | null = null;
       const profile = async () => {
-        profileId ??= await findOrCreateProfile(this.operations, this.settings.scope, {
-          kind,
-          name,
-          tag: choices.tag ?? "",
-        });
+        const owner = { kind, name, tag: choices.tag ?? "" };
+        profileId ??= await findOrCreateProfile(this.operations, this.settings.scope, owner, callOptions(choices));
         return profileId;
       };
       const analyzed: AnalyzedSegment[] = [];
@@ -428,20 +427,43 @@ export class Voiceprints {
   }
 
   /** Every call has its own session, so that its audio is deleted after the answer. */
-  async #inSession<T>(choices: CallChoices, work: (context: SessionContext) => Promise<T>): Promise<T> {
-    assertChoices(choices);
-    return inSession(this.operations, this.settings, work);
+  async #inSession<C extends CallChoices, T>(
+    choices: C,
+    known: object,
+    work: (context: SessionContext, choices: C) => Promise<T>,
+  ): Promise<T> {
+    assertChoices(choices, known);
+    // One limit for all operations of the call, each of which would have it for itself.
+    const { timeoutMs: _, ...others } = choices;
+    const { signal, end } = callLimit(choices);
+    const limited = { ...others, signal } as C;
+    const answer = inSession(this.operations, this.settings, (context) => work(context, limited), { signal });
+    return answer.finally(end);
   }
 
-  /** The session goes on with what `open` opened, which stops it; it is stopped here if that fails. */
+  /** The session goes on with what `open` opened, which ends it; it is ended here if that fails. */
   async #inLiveSession<T>(
     choices: CallChoices,
-    open: (context: SessionContext, stop: () => Promise<void>) => Promise<T>,
+    open: (context: SessionContext, end: (isFailed: boolean) => Promise<void>) => Promise<T>,
   ): Promise<T> {
-    assertChoices(choices);
-    const context = await startSession(this.operations, this.settings);
-    const stop = () => stopSession(this.operations, context);
-    return orCleanUp(open(context, stop), stop);
+    const context = await startSession(this.operations, this.settings, callOptions(choices));
+    const end = (isFailed: boolean) => (isFailed ? abandonSession : stopSession)(this.operations, context);
+    return orCleanUp(open(context, end), () => end(true));
+  }
+
+  #analyze(audio: Audio, choices: AnalysisChoices, known: object, target: Target = choices): Promise<Analysis> {
+    return this.#inSession(choices, known, async (context, choices) => {
+      let media: Media | null = null;
+      return unlessErased(target.fraudsters === true, async () => {
+        const targets = await this.#targets({ ...choices, ...target });
+        media ??= await this.#media(context, audio, choices);
+        const { result } = await this.operations.analyzeAudio(
+          { context, audio: media, ...targets.request, ...listening(choices), ...attacks(choices) },
+          operationOptions(choices),
+        );
+        return analysisOf(result!, targets.names);
+      });
+    });
   }
 
   /** `place` is the recording's place in a list, for errors about a recording without a name. */
@@ -457,17 +479,17 @@ export class Voiceprints {
     throw new StatusError({ statusCode: StatusCode.NOT_IMPLEMENTED, message });
   }
 
-  async #targets({ persons, fraudsters, tag }: Target & CallChoices) {
+  async #targets({ persons, fraudsters, ...choices }: Target & CallChoices) {
     const watched =
       fraudsters === undefined
         ? undefined
-        : await this.#profiles("fraudster", fraudsters === true ? undefined : fraudsters, tag);
+        : await this.#profiles("fraudster", fraudsters === true ? undefined : fraudsters, choices);
     if (watched?.length === 0)
       throw new StatusError({
         statusCode: StatusCode.NOT_FOUND,
         message: "no fraudster is enrolled; enroll one before watching",
       });
-    const claimed = persons === undefined ? [] : await this.#profiles("person", persons, tag);
+    const claimed = persons === undefined ? [] : await this.#profiles("person", persons, choices);
     const found = [...claimed, ...(watched ?? [])];
     const names = new Map(found.map(({ id, name }) => [id, name]));
     const uniqueIds = found.map(({ id }) => ({ value: id }));
@@ -477,16 +499,17 @@ export class Voiceprints {
   async #profiles(
     kind: Owner["kind"],
     names: readonly string[] | undefined,
-    tag: string | undefined,
+    choices: CallChoices,
   ): Promise<Pick<NamedProfile, "id" | "name">[]> {
+    const { tag } = choices;
     if (names === undefined) {
-      const all = await profilesIn(this.operations, this.settings.scope, kind);
+      const all = await profilesIn(this.operations, this.settings.scope, kind, "", callOptions(choices));
       return all.filter((profile) => tag === undefined || profile.tag === tag);
     }
     if (!Array.isArray(names))
       throw unfit("names", "malformed", `the names of ${kind}s must be a list, got ${typeof names}`);
     if (names.length === 0) throw unfit("names", "empty", `the list of ${kind}s must have at least one name`);
-    return each(names, async (name) => ({ id: await this.#existingProfile(kind, name, tag), name }));
+    return each(names, async (name) => ({ id: await this.#existingProfile(kind, name, choices), name }));
   }
 
   async #names(kind: Owner["kind"]): Promise<string[]> {
@@ -503,6 +526,7 @@ export class Voiceprints {
     // A passphrase that is missing must not give an export that is not sealed.
     if (choices !== undefined && typeof choices?.passphrase !== "string")
       throw unfit("passphrase", "missing", sealingNeeds(choices));
+    if (choices !== undefined) assertKnown(choices, exportChoices);
     const { scope } = this.settings;
     const context = { gkScopeId: { value: scope } };
     const profiles = await each(await profilesIn(this.operations, scope, kind, name), async ({ id }) => {
@@ -523,13 +547,18 @@ export class Voiceprints {
     return asFieldViolation(() => seal(trained, choices.passphrase));
   }
 
-  #existingProfile(kind: Owner["kind"], name: string, tag = ""): Promise<string> {
+  #existingProfile(kind: Owner["kind"], name: string, choices: CallChoices): Promise<string> {
     assertName(name);
-    return existingProfile(this.operations, this.settings.scope, { kind, name, tag });
+    const owner = { kind, name, tag: choices.tag ?? "" };
+    return existingProfile(this.operations, this.settings.scope, owner, callOptions(choices));
   }
 
-  async #erase(kind: Owner["kind"], name: string, tag: string | undefined): Promise<boolean> {
+  async #erase(kind: Owner["kind"], name: string, choices: { readonly tag?: string }): Promise<boolean> {
     assertName(name);
+    // A tag that is not understood must not erase all prints.
+    assertKnown(choices, eraseChoices);
+    assertTag(choices);
+    const { tag } = choices;
     const { scope } = this.settings;
     const ids =
       tag === undefined
@@ -640,17 +669,47 @@ const given = (choices: unknown): string =>
 const sealingNeeds = (choices: unknown): string =>
   `a sealed export needs { passphrase: "…" }, got ${given(choices)}; without a second argument the export is not sealed`;
 
+type NamesOf<T> = Readonly<Record<keyof T, true>>;
+
+const callChoices: NamesOf<CallChoices> = {
+  signal: true,
+  timeoutMs: true,
+  onProgress: true,
+  tag: true,
+  channel: true,
+  ignoreCheckpoints: true,
+};
+const enrollChoices: NamesOf<EnrollChoices> = { ...callChoices, train: true };
+const targetChoices: NamesOf<Target & AttackChoices> = {
+  persons: true,
+  fraudsters: true,
+  synthetic: true,
+  playback: true,
+};
+const analysisChoices: NamesOf<AnalysisChoices> = { ...callChoices, ...targetChoices };
+const eraseChoices = { tag: true };
+const exportChoices = { passphrase: true };
+const importChoices = { passphrase: true, name: true };
+
 /** For callers without a type checker: these would be noticed late, or not at all. */
-function assertChoices(choices: CallChoices): void {
+function assertKnown(choices: object, known: object): void {
   if (typeof choices !== "object" || choices === null)
     throw unfit("choices", "malformed", `the choices of a call must be an object, got ${choices}`);
+  const fault = optionsFault(choices, known);
+  if (fault !== null) throw unfit("choices", "unknown", fault);
+}
+
+function assertChoices(choices: CallChoices, known: object): void {
+  assertKnown(choices, known);
+  assertTag(choices);
   const { signal, timeoutMs, onProgress } = choices;
-  if (signal !== undefined && typeof signal?.addEventListener !== "function")
-    throw unfit("signal", "malformed", `signal must be an AbortSignal, got ${typeName(signal)}`);
-  if (timeoutMs !== undefined && typeof timeoutMs !== "number")
-    throw unfit("timeoutMs", "malformed", `timeoutMs must be a number of milliseconds, got ${typeof timeoutMs}`);
-  if (onProgress !== undefined && typeof onProgress !== "function")
-    throw unfit("onProgress", "malformed", `onProgress must be a function, got ${typeof onProgress}`);
+  const fault = limitsFault({ signal, timeoutMs, onProgress } as OperationOptions);
+  if (fault !== null) throw unfit("choices", "malformed", fault);
+}
+
+function assertTag({ tag }: { readonly tag?: string }): void {
+  if (tag !== undefined && typeof tag !== "string")
+    throw unfit("tag", "malformed", `tag must be a string, got ${typeName(tag)}`);
 }
 
 function assertName(name: string): void {

@@ -24,31 +24,47 @@ export type SessionContext = Extract<MessageInitShape<typeof ContextSchema>, { $
   Pick<Context, "gkEngagementId" | "gkSessionId">;
 
 /** Starts a session and its engagement. They contain no name, because sessions are kept after a person is erased. */
-export async function startSession(operations: Operations, { scope, configset }: Settings): Promise<SessionContext> {
+export async function startSession(
+  operations: Operations,
+  { scope, configset }: Settings,
+  options?: OperationOptions,
+): Promise<SessionContext> {
   const scopeOnly = { gkScopeId: { value: scope } };
-  const { gkSessionId, gkEngagementId } = await operations.startSession({
-    context: scopeOnly,
-    sessionType: SessionType.OTHER,
-  });
+  const request = { context: scopeOnly, sessionType: SessionType.OTHER };
+  const { gkSessionId, gkEngagementId } = await operations.startSession(request, options);
   return { ...scopeOnly, gkSessionId: gkSessionId!, gkEngagementId: gkEngagementId!, configsetId: configset };
 }
 
 /** Ends the engagement and its session, and deletes the audio that was sent in it. */
-export async function stopSession(operations: Operations, context: SessionContext): Promise<void> {
-  await operations.stopEngagement({ context });
+export async function stopSession(
+  operations: Operations,
+  context: SessionContext,
+  options?: OperationOptions,
+): Promise<void> {
+  await operations.stopEngagement({ context }, options);
 }
 
-/** Runs `work` in a new session, which is always stopped afterwards. */
+/** A box that does not answer must not hold up the error that ended a call. */
+const longestCleanUpMs = 5_000;
+
+/** Stops the session of a call that failed, also if its signal ended it. */
+export const abandonSession = (operations: Operations, context: SessionContext): Promise<void> =>
+  stopSession(operations, context, { signal: AbortSignal.timeout(longestCleanUpMs) });
+
+/** Runs `work` in a new session, which is always stopped afterwards. `options` limit all of it. */
 export async function inSession<T>(
   operations: Operations,
   settings: Settings,
   work: (context: SessionContext) => Promise<T>,
+  options: OperationOptions = {},
 ): Promise<T> {
-  const context = await startSession(operations, settings);
-  const stop = () => stopSession(operations, context);
-  const result = await orCleanUp(work(context), stop);
-  await stop();
-  return result;
+  const context = await startSession(operations, settings, options);
+  const stopped = async () => {
+    const result = await work(context);
+    await stopSession(operations, context, options);
+    return result;
+  };
+  return orCleanUp(stopped(), () => abandonSession(operations, context));
 }
 
 /** Cleans up if the work fails. The error of the work is the one that is thrown, even if the cleaning up fails too. */
@@ -89,8 +105,13 @@ export async function findProfile(
 }
 
 /** The owner's profile; throws if there is none. */
-export async function existingProfile(operations: Operations, scope: string, owner: Owner): Promise<string> {
-  const id = await findProfile(operations, scope, owner);
+export async function existingProfile(
+  operations: Operations,
+  scope: string,
+  owner: Owner,
+  options?: OperationOptions,
+): Promise<string> {
+  const id = await findProfile(operations, scope, owner, options);
   if (id !== null) return id;
   const which = owner.tag === "" ? "" : ` with the tag "${owner.tag}"`;
   throw new StatusError({
@@ -137,18 +158,14 @@ export async function profilesIn(
   scope: string,
   kind: Owner["kind"],
   name = "",
+  options?: OperationOptions,
 ): Promise<(NamedProfile & Pick<VoiceprintProfileSummary, "status" | "printVersion">)[]> {
   const context = { gkScopeId: { value: scope } };
   const ownerType = kind === "person" ? OwnerType.PERSON : OwnerType.FRAUDSTER;
   const found: VoiceprintProfileSummary[] = [];
   for (let pageToken = ""; ; ) {
-    const page = await operations.listVoiceprintProfiles({
-      context,
-      ownerType,
-      ownerId: name,
-      pageSize: longestPage,
-      pageToken,
-    });
+    const request = { context, ownerType, ownerId: name, pageSize: longestPage, pageToken };
+    const page = await operations.listVoiceprintProfiles(request, options);
     found.push(...page.profiles);
     pageToken = page.nextPageToken;
     if (pageToken === "") break;

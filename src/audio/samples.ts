@@ -33,6 +33,11 @@ const rawEncodings: readonly RawEncoding[] = ["pcm16", "l16", "alaw", "mulaw", "
 
 /** Headerless bytes in the format that the caller gives. */
 export function recordingOfRaw(source: ByteSource, format: RawFormat): Recording {
+  if (typeof format !== "object" || format === null)
+    throw new AudioError(
+      "UNSUPPORTED_ENCODING",
+      `the format of headerless audio must be { encoding, rateHz, channels }, got ${format === null ? "null" : typeof format}`,
+    );
   const { rateHz, channels, encoding: name } = format;
   checkLayout(rateHz, channels);
   if (!rawEncodings.includes(name)) {

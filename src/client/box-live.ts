@@ -1,10 +1,13 @@
 /** Live audio of `Voiceprints`, processed by a box: each check or enrollment is a `LiveCall`. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { callLimit } from "../contract/call-limit.js";
 import type { ListenPartySchema, ListenResult } from "../contract/gen/vendor/biosec/v1/live_pb.js";
 import { StatusCode, StatusError } from "../contract/index.js";
+import { onAbort } from "../contract/on-abort.js";
 import type { OperationOptions } from "../contract/operations.js";
 import type { ListenerTask, LiveAccess } from "../voiceprints.js";
 import { type ConnectOptions, tokensOf } from "./connect.js";
+import { endedCall } from "./ended-call.js";
 import { LiveCall, type LiveCallOptions, type WebSocketClass } from "./live.js";
 
 type Party = MessageInitShape<typeof ListenPartySchema>;
@@ -16,13 +19,22 @@ export function boxLiveAccess(connection: ConnectOptions, WebSocket: WebSocketCl
     request: { readonly context?: LiveCallOptions["start"]["context"]; readonly rateHz: number },
     party: Party,
     resultOf: (result: Results) => Result | null,
-    options: OperationOptions,
+    { signal, timeoutMs }: OperationOptions,
   ) => {
     const start = { context: request.context, encoding: "float32", rate: request.rateHz, parties: [party] };
     const call = (onEvent: LiveCallOptions["onEvent"]) =>
       new LiveCall({ url: connection.url, token, start, onEvent, ...(WebSocket && { WebSocket }) });
-    const task = new BoxTask(call, resultOf, options);
-    await task.started;
+    const task = new BoxTask(call, resultOf);
+    if (signal) {
+      const forget = task.endWith(signal);
+      task.done.then(forget, forget);
+    }
+    const opening = callLimit({ timeoutMs });
+    const inTime = task.endWith(opening.signal);
+    await task.started.finally(() => {
+      inTime();
+      opening.end();
+    });
     return task;
   };
   return {
@@ -48,14 +60,12 @@ class BoxTask<Result> implements ListenerTask<Result> {
   #result: Result | null = null;
   /** Resolves when the box is listening; rejects with the reason if it refuses. */
   readonly started: Promise<void>;
+  /** Resolves when the call has ended; rejects with the reason if it failed. */
+  readonly done: Promise<void>;
   readonly #call: LiveCall;
   #failure: unknown = null;
 
-  constructor(
-    call: (onEvent: LiveCallOptions["onEvent"]) => LiveCall,
-    resultOf: (result: Results) => Result | null,
-    { signal }: OperationOptions,
-  ) {
+  constructor(call: (onEvent: LiveCallOptions["onEvent"]) => LiveCall, resultOf: (result: Results) => Result | null) {
     let start = () => {};
     const answered = new Promise<void>((resolve) => {
       start = resolve;
@@ -64,15 +74,21 @@ class BoxTask<Result> implements ListenerTask<Result> {
       if (event.case === "started") start();
       else if (event.case === "result") this.#result = resultOf(event.value.result);
     });
-    this.#call.done.catch((error: unknown) => {
-      this.#failure = error;
+    this.done = this.#call.done.catch((error: unknown) => {
+      this.#failure ??= error;
+      throw this.#failure;
     });
-    this.started = Promise.race([answered, this.#call.done]);
-    const cancel = () => this.#call.close();
-    if (signal?.aborted) cancel();
-    signal?.addEventListener("abort", cancel, { once: true });
-    const forget = () => signal?.removeEventListener("abort", cancel);
-    this.#call.done.then(forget, forget);
+    this.started = Promise.race([answered, this.done]);
+  }
+
+  /** Ends the call when the signal aborts, with the reason of the signal. Call the returned function to stop waiting for it. */
+  endWith(signal: AbortSignal): () => void {
+    const end = () => {
+      this.#failure ??= endedCall(signal.reason);
+      this.#call.close();
+    };
+    if (signal.aborted) end();
+    return onAbort(signal, end);
   }
 
   async push(samples: Float32Array): Promise<Result | null> {
@@ -83,7 +99,7 @@ class BoxTask<Result> implements ListenerTask<Result> {
 
   async finish(): Promise<Result> {
     this.#call.end();
-    await this.#call.done;
+    await this.done;
     if (this.#result !== null) return this.#result;
     throw new StatusError({
       statusCode: StatusCode.INTERNAL_ERROR,

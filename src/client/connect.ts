@@ -1,6 +1,7 @@
 import { type DescMethod, fromJson, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
 import { type CallOptions, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { callLimit, LONGEST_TIMEOUT_MS } from "../contract/call-limit.js";
 import { connectionFault } from "../contract/connection-fault.js";
 import {
   type AddMediaSegmentRequestSchema,
@@ -9,8 +10,13 @@ import {
   StatusError,
   StatusSchema,
 } from "../contract/index.js";
+import { onAbort } from "../contract/on-abort.js";
+import { assertOperationOptions } from "../contract/operation-options.js";
 import { type OperationOptions, type Operations, SERVICES } from "../contract/operations.js";
+import { optionsFault } from "../contract/options-fault.js";
 import { createTokenCache, TokenRequestError } from "../token/cache.js";
+import { addressOf } from "./address.js";
+import { endedCall } from "./ended-call.js";
 import { retrying } from "./retry.js";
 
 /** Client credentials of an application, as a box prints them at its first start. */
@@ -23,34 +29,59 @@ export interface Credentials {
 
 /** The address of a box, and how to authenticate. */
 export interface ConnectOptions {
-  /** Address of the box: `https://voice.example.com:8080`. */
-  readonly url: string;
+  /** Address of the box: `https://voice.example.com:8080`. In a page it may be relative to the page. */
+  readonly url: string | URL;
   /** A token, or a function that gets one; leave it out if the box requires none. */
   readonly token?: string | (() => Promise<string>);
+  /** Instead of a token: the client gets tokens from the box, and renews them. Not for pages, because everybody could read the secret there. */
   readonly credentials?: Credentials;
+  /** By default the `fetch` of the runtime. */
   readonly fetch?: typeof globalThis.fetch;
-  /** How often to retry after BUSY or RATE_EXCEEDED, each time after the delay that the box asks for. */
+  /** How often to retry after BUSY or RATE_EXCEEDED, each time after the delay that the box asks for; 5 by default. */
   readonly retries?: number;
-  /** Timeout of one call. */
+  /** Time limit of each operation, with its retries; no limit by default. A call can have its own. */
   readonly timeoutMs?: number;
 }
 
+export const connectOptionNames: Readonly<Record<keyof ConnectOptions, true>> = {
+  url: true,
+  token: true,
+  credentials: true,
+  fetch: true,
+  retries: true,
+  timeoutMs: true,
+};
+
+const credentialNames: Readonly<Record<keyof Credentials, true>> = {
+  clientId: true,
+  clientSecret: true,
+  tokenUrl: true,
+};
+
 /** The operations of a box, with the same interface as a processor in this process. */
 export function connect(options: ConnectOptions): Operations {
-  const url = addressOf(options);
+  checkConnectOptions(options, connectOptionNames);
+  const url = addressOf(options.url);
   const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
   const tokens = tokenSource(options, url, fetch);
   const again = retrying(options.retries ?? 5);
-  /** After BUSY, waits as long as the box asked; after a rejected token, gets a new token, once. */
-  const retry = <T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
-    again(
-      () =>
-        call().catch((error: unknown) => {
-          if (!tokens.another(error)) throw error;
-          return call();
-        }),
-      signal,
-    );
+  /** After BUSY, waits as long as the box asked; after a rejected token, gets a new token, once. All of it has one time limit. */
+  const limited = async <T>(
+    callOptions: OperationOptions,
+    call: (signal: AbortSignal, timeoutMs: number | undefined) => Promise<T>,
+  ): Promise<T> => {
+    assertOperationOptions(callOptions);
+    const { signal: given, timeoutMs = options.timeoutMs } = callOptions;
+    const { signal, end } = callLimit({ signal: given, timeoutMs });
+    const attempt = () =>
+      call(signal, timeoutMs).catch((error: unknown) => Promise.reject(statusErrorOf(error, url, signal)));
+    const withAnotherToken = () =>
+      attempt().catch((error: unknown) => {
+        if (!tokens.another(error)) throw error;
+        return attempt();
+      });
+    return orEnded(again(withAnotherToken, signal), signal).finally(end);
+  };
 
   const authorize: Interceptor = (next) => async (request) => {
     const token = await tokens.next();
@@ -62,17 +93,13 @@ export function connect(options: ConnectOptions): Operations {
     fetch,
     useBinaryFormat: true,
     interceptors: [authorize],
-    ...(options.timeoutMs === undefined ? {} : { defaultTimeoutMs: options.timeoutMs }),
   });
 
   /** Not every `fetch` can stream a request, so the recording is sent in one piece over the contract's HTTP binding. */
   const addMediaSegment: Operations["addMediaSegment"] = async (request, callOptions = {}) => {
+    assertOperationOptions(callOptions);
     const { query, bytes } = await wholeRecording(request);
-    const limits = [callOptions.signal, timeLimit(callOptions.timeoutMs ?? options.timeoutMs)].filter(
-      (signal) => !!signal,
-    );
-    const signal = limits.length > 1 ? AbortSignal.any(limits) : limits[0];
-    return retry(async () => {
+    return limited(callOptions, async (signal) => {
       const token = await tokens.next();
       const response = await fetch(`${url}/v1/audios?${query}`, {
         method: "POST",
@@ -82,24 +109,20 @@ export function connect(options: ConnectOptions): Operations {
           ...(token === null ? {} : { authorization: `Bearer ${token}` }),
           ...requestIdHeader(callOptions),
         },
-        ...(signal ? { signal } : {}),
-      }).catch((error: unknown) => Promise.reject(statusErrorOf(error, url)));
+        signal,
+      });
       return mediaAnswer(response);
-    }, signal);
+    });
   };
 
   /** The framework wraps every error thrown inside it, so unwrapping and retries are done around it. */
   const call = (method: DescMethod, send: UnaryCall) => {
     const operation = (request: object, callOptions: OperationOptions = {}) =>
-      retry(
-        () =>
-          send(request, {
-            headers: requestIdHeader(callOptions),
-            ...(callOptions.signal && { signal: callOptions.signal }),
-            ...(callOptions.timeoutMs !== undefined && { timeoutMs: callOptions.timeoutMs }),
-          }).catch((error: unknown) => Promise.reject(statusErrorOf(error, url))),
-        callOptions.signal,
-      );
+      limited(callOptions, (signal, timeoutMs) => {
+        // The signal keeps the limit here; the box is told too.
+        const told = timeoutMs === undefined ? {} : { timeoutMs: Math.min(timeoutMs, LONGEST_TIMEOUT_MS) };
+        return send(request, { headers: requestIdHeader(callOptions), signal, ...told });
+      });
     return [method.localName, operation] as const;
   };
   const unary = SERVICES.flatMap((service) => {
@@ -112,22 +135,29 @@ export function connect(options: ConnectOptions): Operations {
   return { ...(Object.fromEntries(unary) as Omit<Operations, "addMediaSegment">), addMediaSegment };
 }
 
-/** In a page, an address may be relative to it. */
-function addressOf({ url }: ConnectOptions): string {
-  const base = globalThis.location?.href;
-  if (typeof url !== "string" || !URL.canParse(url, base) || !/^https?:$/.test(new URL(url, base).protocol))
-    throw new TypeError(`url must be an address such as https://voice.example.com:8080, got ${url}`);
-  return url.replace(/\/+$/, "");
+/** Also ends with its signal if nothing else does: an endpoint, or the caller's own function, may never give a token. */
+function orEnded<T>(call: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const forget = onAbort(signal, () => reject(endedCall(signal.reason)));
+    call.then(resolve, reject).finally(forget);
+  });
 }
+
+/** For callers without a type checker: these would be noticed at the first call, or not at all. */
+export function checkConnectOptions(options: ConnectOptions, known: object): void {
+  const fault =
+    optionsFault(options, known) ??
+    (options.credentials && optionsFault(options.credentials, credentialNames, "credentials")) ??
+    numberFault("retries", options.retries) ??
+    numberFault("timeoutMs", options.timeoutMs);
+  if (fault) throw new TypeError(fault);
+}
+
+const numberFault = (name: string, value: number | undefined): string | null =>
+  value === undefined || value >= 0 ? null : `${name} must be a number of at least 0, got ${value}`;
 
 const requestIdHeader = ({ requestId }: OperationOptions): Record<string, string> =>
   requestId === undefined ? {} : { "x-request-id": requestId };
-
-/** A timer with a longer delay fires at once. */
-const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
-
-const timeLimit = (ms: number | undefined): AbortSignal | undefined =>
-  ms === undefined ? undefined : AbortSignal.timeout(Math.max(0, Math.min(ms, LONGEST_TIMEOUT_MS)));
 
 interface TokenSource {
   /** `null` means that calls are made without a token. */
@@ -139,7 +169,7 @@ interface TokenSource {
 /** A function that gets a token for each connection; `null` if the box requires none. */
 export function tokensOf(options: ConnectOptions): () => Promise<string | null> {
   const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
-  return tokenSource(options, addressOf(options), fetch).next;
+  return tokenSource(options, addressOf(options.url), fetch).next;
 }
 
 function tokenSource({ token, credentials }: ConnectOptions, url: string, fetch: typeof globalThis.fetch): TokenSource {
@@ -235,8 +265,9 @@ function mediaQuery({ context, encoding, rate, channels }: MediaRequest): URLSea
 }
 
 /** The status that the box sent, or one that says that it could not be reached. */
-function statusErrorOf(error: unknown, url: string): StatusError {
+function statusErrorOf(error: unknown, url: string, signal: AbortSignal): StatusError {
   if (error instanceof StatusError) return error;
+  if (signal.aborted) return endedCall(signal.reason);
   if (error instanceof ConnectError) {
     if (error.cause instanceof StatusError) return error.cause;
     const [status] = error.findDetails(StatusSchema);
@@ -257,15 +288,6 @@ function statusErrorOf(error: unknown, url: string): StatusError {
       { statusCode: codes[error.code] ?? StatusCode.INTERNAL_ERROR, message: messageOf(error) },
       { cause: error },
     );
-  }
-  if (error instanceof Error && error.name === "TimeoutError") {
-    return new StatusError(
-      { statusCode: StatusCode.DEADLINE_EXCEEDED, message: "the call took too long" },
-      { cause: error },
-    );
-  }
-  if (error instanceof Error && error.name === "AbortError") {
-    return new StatusError({ statusCode: StatusCode.CANCELLED, message: "the call was cancelled" }, { cause: error });
   }
   const fault = connectionFault(error);
   if (fault !== null) return unreachable(url, fault, error);

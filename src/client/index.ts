@@ -2,7 +2,7 @@
 import { defaultConfigurationSetId } from "../voiceprint/configuration-set.js";
 import { Voiceprints } from "../voiceprints.js";
 import { boxLiveAccess } from "./box-live.js";
-import { type ConnectOptions, connect } from "./connect.js";
+import { type ConnectOptions, checkConnectOptions, connect, connectOptionNames } from "./connect.js";
 import type { WebSocketClass } from "./live.js";
 
 export type * from "../contract/index.js";
@@ -13,6 +13,7 @@ export {
   grpcMetadataGenerator,
   type TokenCache,
   type TokenCacheOptions,
+  TokenRequestError,
 } from "../token/cache.js";
 export type * from "../voiceprints.js";
 export { type ConnectOptions, type Credentials, connect } from "./connect.js";
@@ -28,8 +29,16 @@ export interface ConnectVoiceprintsOptions extends ConnectOptions {
   readonly WebSocket?: WebSocketClass;
 }
 
+const optionNames: Readonly<Record<keyof ConnectVoiceprintsOptions, true>> = {
+  ...connectOptionNames,
+  scope: true,
+  configset: true,
+  WebSocket: true,
+};
+
 /** The easy door on a box: voices by name, with one call each. `listen` and `listenToEnroll` use WebSocket. */
 export function connectVoiceprints(options: ConnectVoiceprintsOptions): Voiceprints {
+  checkConnectOptions(options, optionNames);
   const { scope = "default", configset = defaultConfigurationSetId, WebSocket, ...connection } = options;
   return new Voiceprints(connect(connection), { scope, configset }, boxLiveAccess(connection, WebSocket));
 }

@@ -8,6 +8,8 @@ import {
   StatusCode,
   StatusError,
 } from "../contract/index.js";
+import { optionsFault } from "../contract/options-fault.js";
+import { liveAddressOf } from "./address.js";
 
 /** The `WebSocket` of browsers; in Node 20 that of the package `ws`. */
 export type WebSocketClass = new (url: string, protocols: string[]) => LiveSocket;
@@ -28,16 +30,39 @@ export interface LiveSocket {
 /** Options of a live call: the box, what to check, and the handler of events. */
 export interface LiveCallOptions {
   /** Address of the box: `https://voice.example.com:8080`. */
-  readonly url: string;
+  readonly url: string | URL;
   /** A token, or a function that gets one; leave it out if the box requires none. */
   readonly token?: string | (() => Promise<string | null>);
+  /** The session, the format of the audio, and what to check: the contract's `ListenStart`. */
   readonly start: MessageInitShape<typeof ListenStartSchema>;
+  /** Called with each event of the box, in order; the last ones carry the results. */
   readonly onEvent: (response: ListenResponse) => void;
+  /** Needed if the runtime has none, such as Node 20: use that of the package `ws`. */
   readonly WebSocket?: WebSocketClass;
-  /** How often to reconnect after a lost connection or BUSY. All audio is sent again, so the result is the same. */
+  /** How often to reconnect after a lost connection or BUSY; 3 by default. All audio is sent again, so the result is the same. */
   readonly reconnects?: number;
-  /** Size in bytes of the buffer for that; a call that has sent more cannot reconnect. */
+  /** Size in bytes of the buffer for that, 4 MiB by default; a call that has sent more cannot reconnect. */
   readonly keptBytes?: number;
+}
+
+const optionNames: Readonly<Record<keyof LiveCallOptions, true>> = {
+  url: true,
+  token: true,
+  start: true,
+  onEvent: true,
+  WebSocket: true,
+  reconnects: true,
+  keptBytes: true,
+};
+
+/** For callers without a type checker: these would be noticed when the connection is open, where nobody can catch the error. */
+function checkOptions(options: LiveCallOptions): void {
+  const fault = optionsFault(options, optionNames);
+  if (fault !== null) throw new TypeError(fault);
+  if (typeof options.start !== "object" || options.start === null)
+    throw new TypeError(`start must be a ListenStart, got ${options.start === null ? "null" : typeof options.start}`);
+  if (typeof options.onEvent !== "function")
+    throw new TypeError(`onEvent must be a function, got ${typeof options.onEvent}`);
 }
 
 const PROTOCOL = "vivavoce.live.v1";
@@ -51,6 +76,7 @@ const IN_SUBPROTOCOL = /^[\w!#$%&'*+.^`|~-]+$/;
 export class LiveCall {
   /** Resolves when every party has its result; rejects with a `StatusError` when the call cannot go on. */
   readonly done: Promise<void>;
+  readonly #address: string;
   #resolve: () => void = () => {};
   #reject: (error: StatusError) => void = () => {};
   #socket: LiveSocket | null = null;
@@ -63,6 +89,8 @@ export class LiveCall {
   #attempts = 0;
 
   constructor(private readonly options: LiveCallOptions) {
+    checkOptions(options);
+    this.#address = liveAddressOf(options.url);
     this.done = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -111,7 +139,8 @@ export class LiveCall {
   }
 
   async #connect(): Promise<void> {
-    const { url, token } = this.options;
+    const { token } = this.options;
+    const address = this.#address;
     const Socket = this.options.WebSocket ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
     const unfit = (message: string, cause?: unknown) =>
       this.#fail(new StatusError({ statusCode: StatusCode.BAD_REQUEST, message }, { cause }));
@@ -124,7 +153,6 @@ export class LiveCall {
       return this.#again(error instanceof Error ? error.message : String(error));
     }
     if (this.#isOver) return;
-    const address = `${url.replace(/\/+$/, "").replace(/^http/, "ws")}/v1/live`;
     // Checked here because a browser would repeat the token in its error.
     if (bearer && !IN_SUBPROTOCOL.test(bearer))
       return unfit("the token has characters that a WebSocket cannot send, such as / or =");

@@ -1,5 +1,7 @@
 import { secondsOf } from "../contract/duration.js";
 import { StatusCode, StatusError } from "../contract/index.js";
+import { onAbort } from "../contract/on-abort.js";
+import { endedCall } from "./ended-call.js";
 
 const LONGEST_WAIT_SECONDS = 30;
 
@@ -27,15 +29,16 @@ export function retrying(retries: number, random: () => number = Math.random) {
 
 function pause(seconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    const cancelled = () => {
-      clearTimeout(timer);
-      reject(new StatusError({ statusCode: StatusCode.CANCELLED, message: "the call was cancelled" }));
-    };
+    if (signal?.aborted) return reject(endedCall(signal.reason));
     const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", cancelled);
+      forget?.();
       resolve();
     }, seconds * 1000);
-    if (signal?.aborted) cancelled();
-    else signal?.addEventListener("abort", cancelled, { once: true });
+    const forget =
+      signal &&
+      onAbort(signal, () => {
+        clearTimeout(timer);
+        reject(endedCall(signal.reason));
+      });
   });
 }

@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import { type Status, StatusCode, StatusSchema } from "./gen/vendor/rpc/status_pb.js";
 
 /** An operation failed; `status` says why, as the contract defines it. Transports translate it. */
@@ -14,5 +14,10 @@ export class StatusError extends Error {
 
   get code(): StatusCode {
     return this.status.statusCode;
+  }
+
+  /** For logs: `JSON.stringify` alone fails on the time of a `retryAfter`. */
+  toJSON(): object {
+    return { name: this.name, message: this.message, status: toJson(StatusSchema, this.status) };
   }
 }

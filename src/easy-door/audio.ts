@@ -1,15 +1,19 @@
 /** Audio as callers give it: whole recordings, and chunks of audio that is still arriving. */
 import { highestRateHz, lowestRateHz } from "../audio/audio-error.js";
 import { joined } from "../audio/joined.js";
-import type { RawEncoding } from "../audio/port.js";
+import type { RawEncoding, RawFormat } from "../audio/port.js";
 import { readRecording } from "../audio/read-recording.js";
 import { sampleEncodings } from "../audio/sample-encoding.js";
 import { floatWav } from "../audio/wav-writer.js";
+import type { StatusError } from "../contract/status-error.js";
 import { isMoved } from "../engine/moved.js";
 import type { Recording } from "../workflow.js";
 import { unfit } from "./unfit.js";
 
-/** A recording (WAV, or compressed if it can be decoded), headerless bytes, or mono samples in -1..1. Errors name the `File`, or the `name` given. */
+/**
+ * A recording (WAV, or compressed if it can be decoded), headerless bytes, or mono samples in -1..1; it must not change until the call has
+ * ended. Errors name the `File`, or the `name` given.
+ */
 export type Audio =
   | Uint8Array
   | ArrayBuffer
@@ -25,11 +29,11 @@ export type Audio =
 
 export async function recordingOf(audio: Audio, place?: string): Promise<Recording> {
   assertHere(audio);
-  if (audio instanceof Uint8Array) return { chunk: audio };
+  if (audio instanceof Uint8Array) return { chunk: unshared(audio) };
   if (audio instanceof ArrayBuffer) return { chunk: new Uint8Array(audio) };
   if (audio instanceof Blob) {
-    const chunk = new Uint8Array(await audio.arrayBuffer());
-    return audio instanceof File ? { chunk, name: audio.name } : { chunk };
+    const name = audio instanceof File ? audio.name : undefined;
+    return { chunk: await bytesOf(audio, name ?? place), ...(name !== undefined && { name }) };
   }
   if (typeof audio === "object" && audio !== null) {
     if ("samples" in audio && audio.samples instanceof Float32Array) {
@@ -40,12 +44,41 @@ export async function recordingOf(audio: Audio, place?: string): Promise<Recordi
     if ("bytes" in audio && audio.bytes instanceof Uint8Array) {
       const { bytes, encoding, rateHz, channels = 1, name } = audio;
       assertHere(bytes);
-      return { chunk: bytes, encoding, rate: rateHz, channels, ...(name !== undefined && { name }) };
+      const named = name !== undefined && { name };
+      // Uploads do not have these encodings.
+      if (encoding === "l16" || encoding === "float32")
+        return { chunk: wavOf(bytes, { encoding, rateHz, channels }, name ?? place), ...named };
+      return { chunk: unshared(bytes), encoding, rate: rateHz, channels, ...named };
     }
   }
   const message =
     "audio must be a recording as Uint8Array, ArrayBuffer or Blob (read a file first), { samples: Float32Array, rateHz }, or { bytes, encoding, rateHz }";
-  throw unfit("audio", "not_audio", place === undefined ? message : `${place}: ${message}`);
+  throw notAudio(message, place);
+}
+
+const notAudio = (message: string, name: string | undefined): StatusError =>
+  unfit("audio", "not_audio", name === undefined ? message : `${name}: ${message}`);
+
+/** Neither `fetch` nor encryption takes memory that is shared with other threads. */
+const unshared = (bytes: Uint8Array): Uint8Array => (bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice());
+
+/** A file may have been changed or removed since the person chose it. */
+async function bytesOf(blob: Blob, name: string | undefined): Promise<Uint8Array> {
+  try {
+    return new Uint8Array(await blob.arrayBuffer());
+  } catch (error) {
+    throw notAudio(`the file cannot be read: ${(error as Error).message}`, name);
+  }
+}
+
+function wavOf(bytes: Uint8Array, format: RawFormat, name: string | undefined): Uint8Array {
+  try {
+    const recording = readRecording(bytes, format);
+    const channels = Array.from({ length: recording.channels }, (_, i) => joined([...recording.read(i + 1)]));
+    return floatWav(channels, recording.rateHz);
+  } catch (error) {
+    throw notAudio((error as Error).message, name);
+  }
 }
 
 /** Mono audio of a live check: samples in -1..1, 16-bit samples, or bytes in an encoding. */

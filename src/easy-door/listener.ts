@@ -6,6 +6,7 @@ import {
   EnrollStatus,
   type TrainRequestSchema,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { onAbort } from "../contract/on-abort.js";
 import type { OperationOptions } from "../contract/operations.js";
 import type { LiveRequest } from "../processor/live/live-check.js";
 import type { LiveResult } from "../processor/live/live-task.js";
@@ -39,15 +40,30 @@ export type LiveEnrollmentRequest = MessageInitShape<typeof TrainRequestSchema> 
 
 /** Audio that is still arriving, and its session, which is stopped once: with the outcome, or when the task fails or is closed. */
 export abstract class LiveListener<Result, Outcome> {
+  // Not `private`: a listener that is logged must not log what it works with.
+  readonly #task: ListenerTask<Result>;
+  readonly #rateHz: number;
+  readonly #outcomeOf: (result: Result) => Outcome;
+  readonly #endSession: (isFailed: boolean) => Promise<void>;
+  /** Stops waiting for the signal. */
+  readonly #forget: (() => void) | undefined;
   #outcome: Outcome | null = null;
   #open = true;
 
   constructor(
-    private readonly task: ListenerTask<Result>,
-    private readonly rateHz: number,
-    private readonly outcomeOf: (result: Result) => Outcome,
-    private readonly onEnd: () => Promise<void>,
-  ) {}
+    task: ListenerTask<Result>,
+    rateHz: number,
+    outcomeOf: (result: Result) => Outcome,
+    endSession: (isFailed: boolean) => Promise<void>,
+    signal?: AbortSignal,
+  ) {
+    this.#task = task;
+    this.#rateHz = rateHz;
+    this.#outcomeOf = outcomeOf;
+    this.#endSession = endSession;
+    // The caller may never come back to a listener that was cancelled.
+    this.#forget = signal && onAbort(signal, () => void this.#stop(true).catch(() => {}));
+  }
 
   protected get outcome(): Outcome | null {
     return this.#outcome;
@@ -56,37 +72,38 @@ export abstract class LiveListener<Result, Outcome> {
   /** Adds a chunk of audio; ownership of a `Float32Array` passes to the listener. Resolves to the outcome once there is one. */
   async push(chunk: AudioChunk): Promise<Outcome | null> {
     // An invalid chunk throws, but does not end the task.
-    const samples = samplesOfChunk(chunk, this.rateHz);
+    const samples = samplesOfChunk(chunk, this.#rateHz);
     if (this.#outcome) return this.#outcome;
-    const result = await this.#orStop(this.task.push(samples));
+    const result = await this.#orStop(this.#task.push(samples));
     return result && this.#end(result);
   }
 
   /** Ends the audio. Resolves to the outcome of all audio so far. */
   async finish(): Promise<Outcome> {
-    return this.#outcome ?? this.#end(await this.#orStop(this.task.finish()));
+    return this.#outcome ?? this.#end(await this.#orStop(this.#task.finish()));
   }
 
   /** Ends without an outcome; segments that were enrolled stay. */
   async close(): Promise<void> {
-    await this.task.close();
+    await this.#task.close();
     await this.#stop();
   }
 
   async #end(result: Result): Promise<Outcome> {
-    this.#outcome ??= this.outcomeOf(result);
+    this.#outcome ??= this.#outcomeOf(result);
     await this.#stop();
     return this.#outcome;
   }
 
   #orStop<T>(work: Promise<T>): Promise<T> {
-    return orCleanUp(work, () => this.#stop());
+    return orCleanUp(work, () => this.#stop(true));
   }
 
-  async #stop(): Promise<void> {
+  async #stop(isFailed = false): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
-    await this.onEnd();
+    this.#forget?.();
+    await this.#endSession(isFailed);
   }
 }
 

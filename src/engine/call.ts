@@ -1,9 +1,26 @@
 /** One call to the engine: its place in the queue, its signal, its time limit. */
+import { callLimit } from "../contract/call-limit.js";
+import { optionsFault } from "../contract/options-fault.js";
 import { typeName } from "../type-name.js";
 import { badArgument, EngineError } from "./engine-error.js";
-import { onAbort } from "./on-abort.js";
-import type { CallOptions } from "./port.js";
+import type { AnalyzeOptions, CallOptions, StreamOptions } from "./port.js";
 import type { Threads } from "./threads.js";
+
+export const callOptions: Readonly<Record<keyof CallOptions, true>> = { signal: true, timeoutMs: true };
+export const analyzeOptions: Readonly<Record<keyof AnalyzeOptions, true>> = {
+  ...callOptions,
+  maxNetSpeechSeconds: true,
+};
+export const streamOptions: Readonly<Record<keyof StreamOptions, true>> = {
+  ...analyzeOptions,
+  checkpoints: true,
+  separateVoices: true,
+};
+
+export function checkOptions(options: object, known: object): void {
+  const fault = optionsFault(options, known);
+  if (fault !== null) throw badArgument(fault);
+}
 
 /** Lets timers and events run when work is done in the calling thread. */
 function turn(): Promise<void> {
@@ -22,7 +39,9 @@ export async function inCall<T>(
   signal?.throwIfAborted();
   const release = threads.admit();
   const interruptible = signal !== undefined || timeoutMs !== undefined;
-  const ending = signal && timeoutMs === undefined ? { signal, done() {} } : endingAfter(timeoutMs, signal);
+  const late = () => new EngineError("TIMEOUT", `the call took longer than ${timeoutMs} ms`);
+  // Created only if needed, because a thousand live calls call the engine two thousand times a second.
+  const ending = signal && timeoutMs === undefined ? { signal, end() {} } : callLimit(options, undefined, late);
   try {
     return await work(ending.signal, async () => {
       if (!interruptible) return;
@@ -30,20 +49,7 @@ export async function inCall<T>(
       ending.signal.throwIfAborted();
     });
   } finally {
-    ending.done();
+    ending.end();
     release();
   }
-}
-
-/** A signal that aborts with `signal` or at the timeout. Created only if needed, because a thousand live calls call the engine two thousand times a second. */
-function endingAfter(timeoutMs: number | undefined, signal: AbortSignal | undefined) {
-  const controller = new AbortController();
-  const forget = signal && onAbort(signal, () => controller.abort(signal.reason));
-  const late = () => controller.abort(new EngineError("TIMEOUT", `the call took longer than ${timeoutMs} ms`));
-  const timer = timeoutMs === undefined ? undefined : setTimeout(late, Math.min(timeoutMs, 2 ** 31 - 1));
-  const done = () => {
-    clearTimeout(timer);
-    forget?.();
-  };
-  return { signal: controller.signal, done };
 }

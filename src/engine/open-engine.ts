@@ -1,3 +1,4 @@
+import { optionsFault } from "../contract/options-fault.js";
 import { attackModelsOf } from "./attack-network.js";
 import { calibrationOf } from "./calibration.js";
 import { attacksUnder, readCalibrationFile } from "./calibration-file.js";
@@ -16,13 +17,22 @@ import { VoiceEngine } from "./voice-engine.js";
 
 /** The model, its calibration and the number of threads. */
 export interface EngineOptions extends Partial<PoolOptions> {
-  /** A path, a URL or the bytes of a model file; the package's own by default. */
+  /** A path, a URL (in Node only `file:`) or the bytes of a model file; the package's own by default. */
   readonly model?: string | URL | Uint8Array;
-  /** A path, a URL or the bytes of a calibration file; in Node $VIVAVOCE_CALIBRATION by default. If neither is set, or `null`: the model's own. */
+  /** The same for a calibration file; in Node $VIVAVOCE_CALIBRATION by default. If neither is set, or `null`: the model's own. */
   readonly calibration?: string | URL | Uint8Array | null;
   /** Number of workers, at most 256; 0 runs everything in the calling thread. By default the number of cores, at most 8. */
   readonly workers?: number;
 }
+
+export const engineOptionNames: Readonly<Record<keyof EngineOptions, true>> = {
+  model: true,
+  calibration: true,
+  workers: true,
+  maxCalls: true,
+  workLimitMs: true,
+  graceMs: true,
+};
 
 function count(value: number | undefined, fallback: number, least: number, most: number, what: string): number {
   if (value === undefined) return fallback;
@@ -81,6 +91,8 @@ export interface OpenedEngine extends Engine {
 
 /** Opens an engine: kernels compiled, model checked, workers loaded. Close it when done. */
 export async function openEngine(options: EngineOptions = {}): Promise<OpenedEngine> {
+  const fault = optionsFault(options, engineOptionNames);
+  if (fault !== null) throw badArgument(fault);
   const workers = count(options.workers, Math.min(8, parallelism()), 0, mostWorkers, "workers");
   checkSource(options.model, "model");
   checkSource(options.calibration, "calibration");

@@ -4,9 +4,9 @@
  * if it does not finish abandoned work in time.
  */
 import * as Comlink from "comlink";
+import { onAbort } from "../contract/on-abort.js";
 import { EngineError } from "./engine-error.js";
 import { isMoved, movedSamples } from "./moved.js";
-import { onAbort } from "./on-abort.js";
 import { type Outcome, unwrapped } from "./outcome.js";
 import { startThread, type Thread } from "./platform.js";
 import type { PoolOptions } from "./pool-options.js";

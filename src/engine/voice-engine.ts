@@ -1,7 +1,7 @@
 import { typeName } from "../type-name.js";
 import { AttackListening } from "./attack-check.js";
 import type { AttackModel } from "./attack-network.js";
-import { inCall } from "./call.js";
+import { analyzeOptions, callOptions, checkOptions, inCall, streamOptions } from "./call.js";
 import { badArgument, EngineError, NotSupportedError } from "./engine-error.js";
 import { checkSampleArray, EngineStream, type StreamModel } from "./engine-stream.js";
 import { WasmGallery } from "./gallery.js";
@@ -59,6 +59,7 @@ export class VoiceEngine implements Engine {
   }
 
   async analyze(samples: Float32Array, rateHz: number, options: AnalyzeOptions = {}): Promise<VoiceAnalysis> {
+    checkOptions(options, analyzeOptions);
     checkSampleArray(samples);
     const stream = new EngineStream(this.threads, rateHz, this.#streamModel(), options);
     return inCall(this.threads, options, async (signal, pause) => {
@@ -69,15 +70,18 @@ export class VoiceEngine implements Engine {
 
   async stream(rateHz: number, options: StreamOptions = {}): Promise<VoiceStream> {
     if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
+    checkOptions(options, streamOptions);
     return new EngineStream(this.threads, rateHz, this.#streamModel(), options);
   }
 
   async train(segments: readonly Voice[], options: CallOptions = {}): Promise<TrainedVoice> {
+    checkOptions(options, callOptions);
     checkVoices(segments, "segments");
     return inCall(this.threads, options, (signal) => this.threads.call("train", [segments], [], signal));
   }
 
   async score(templates: readonly Template[], probe: Voice, options: CallOptions = {}): Promise<Score[]> {
+    checkOptions(options, callOptions);
     checkVoices(templates, "templates");
     checkVoices([probe], "the voice to compare");
     return inCall(this.threads, options, async (signal) => {
@@ -144,6 +148,7 @@ export class VoiceEngine implements Engine {
 
   #attackListening(kind: AttackKind, rateHz: number, options: CallOptions): AttackListening {
     if (this.#closed) throw new EngineError("CLOSED", "the engine is closed");
+    checkOptions(options, callOptions);
     return new AttackListening(this.threads, this.#attackModel(kind), rateHz, options);
   }
 

@@ -6,7 +6,9 @@ import type { SoundState } from "./sound-state.js";
 export interface RecorderEvents {
   /** Called about 25 times a second with the level (dB relative to full scale) and the length so far. */
   readonly level?: (levelDb: number, seconds: number) => void;
+  /** Called at each change, as in `MicrophoneEvents`. */
   readonly state?: (state: SoundState) => void;
+  /** The microphone was unplugged or taken away; `stop` still returns what it recorded before. */
   readonly lost?: () => void;
 }
 

@@ -2,11 +2,10 @@
 
 import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { RawFormat, Recording, ToWav } from "../audio/port.js";
-import { nearest } from "../contract/nearest.js";
 import type { Methods, OperationOptions } from "../contract/operations.js";
+import { optionsFault } from "../contract/options-fault.js";
 import type { CallOptions } from "../engine/port.js";
 import type { GroupKind, Store } from "../store/port.js";
-import { typeName } from "../type-name.js";
 import { ConfigurationError, type ConfigurationSet } from "../voiceprint/configuration-set.js";
 import type { FieldRates } from "./field-rates.js";
 import type { Galleries } from "./galleries.js";
@@ -29,13 +28,13 @@ export interface Ids {
 
 /** How long things are kept. */
 export interface Retention {
-  /** Audio is kept this long after its session stops; by default it goes with the session. */
+  /** Audio is kept this long after its session stops; 0 by default: it goes with the session. */
   readonly audioSeconds: number;
-  /** How long audio models that no profile was enrolled from are kept after their session stops. */
+  /** How long audio models that no profile was enrolled from are kept after their session stops; 30 days by default. */
   readonly audioModelSeconds: number;
-  /** A session that nobody stopped counts as stopped this long after its start. */
+  /** A session that nobody stopped counts as stopped this long after its start; a day by default. */
   readonly abandonedSessionSeconds: number;
-  /** How long a job that has ended can be read, counted from its start. */
+  /** How long a job that has ended can be read, counted from its start; a week by default. */
   readonly jobSeconds: number;
 }
 
@@ -48,13 +47,13 @@ export const defaultRetention: Retention = {
 
 /** Limits on calls. */
 export interface Limits {
-  /** Bytes of one media segment. */
+  /** Bytes of one media segment; 256 MiB by default. */
   readonly mediaBytes: number;
-  /** Characters of `custom_data`. */
+  /** Characters of `custom_data`; 65,536 by default. */
   readonly customData: number;
-  /** Jobs of one scope that have not ended. */
+  /** Jobs of one scope that have not ended; 100 by default. */
   readonly jobsPerScope: number;
-  /** Bytes of the jobs of one scope that have ended. Beyond it, the oldest are deleted when another job begins. */
+  /** Bytes of the jobs of one scope that have ended; 256 MiB by default. Beyond it, the oldest are deleted when another job begins. */
   readonly jobBytesPerScope: number;
 }
 
@@ -70,11 +69,8 @@ export const defaultLimits: Limits = {
  * expiry could delete the audio of sessions that are still running.
  */
 export function withDefaults<T extends object>(name: string, defaults: T, given: Partial<T> = {}): T {
-  if (typeof given !== "object" || given === null)
-    throw new ConfigurationError(`${name} must be an object, got ${typeName(given)}`);
-  const unknown = Object.keys(given).find((key) => !Object.hasOwn(defaults, key));
-  if (unknown !== undefined)
-    throw new ConfigurationError(`unknown option ${name}.${unknown}${nearest(unknown, Object.keys(defaults))}`);
+  const fault = optionsFault(given, defaults, name);
+  if (fault !== null) throw new ConfigurationError(fault);
   const all = { ...defaults };
   for (const key of Object.keys(defaults) as (keyof T & string)[]) {
     const amount: unknown = given[key] ?? defaults[key];

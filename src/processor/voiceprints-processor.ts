@@ -36,7 +36,7 @@ import {
 import type { FieldRate } from "../voiceprint/field-rates.js";
 import { addMediaSegment } from "./add-media-segment.js";
 import { analyzeAudio } from "./analyze-audio.js";
-import { answer, attempt, parseRequest } from "./call.js";
+import { answer, attempt, parseRequest, requestIdOf } from "./call.js";
 import { checkWatchlistConsistency } from "./check-watchlist-consistency.js";
 import {
   type Clock,
@@ -176,6 +176,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
 
   readonly #deps: Dependencies;
   readonly #onClose: (() => Promise<void>) | undefined;
+  #closing: Promise<void> | null = null;
 
   constructor(options: VoiceprintsProcessorOptions) {
     const { engine, store, readRecording } = options;
@@ -224,7 +225,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
     requests: AsyncIterable<MessageInitShape<typeof live.ListenRequestSchema>>,
     options: LiveOptions = {},
   ): AsyncGenerator<live.ListenResponse> {
-    const requestId = options.requestId ?? this.#deps.ids.next();
+    const requestId = requestIdOf(options, this.#deps.ids);
     const stream = requests[Symbol.asyncIterator]();
     const status = create(StatusSchema, { statusCode: StatusCode.OK, requestId });
     try {
@@ -247,7 +248,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
 
   /** AnalyzeAudio on audio that is still arriving, as an object to push samples into. */
   openLiveAnalysis(request: LiveRequest, options: OperationOptions = {}): Promise<LiveCheck<AnalyzeAudioResult>> {
-    const requestId = options.requestId ?? this.#deps.ids.next();
+    const requestId = requestIdOf(options, this.#deps.ids);
     const { rateHz: _, ...rest } = request;
     // The signal is used after this method returns: it ends the check itself.
     return attempt(options, requestId, () => {
@@ -261,7 +262,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
     request: MessageInitShape<Methods["train"]["input"]> & { readonly rateHz: number },
     options: OperationOptions = {},
   ): Promise<LiveTask> {
-    const requestId = options.requestId ?? this.#deps.ids.next();
+    const requestId = requestIdOf(options, this.#deps.ids);
     const { rateHz, ...rest } = request;
     return attempt(options, requestId, () =>
       openLiveEnrollment(this.#deps, parseRequest(methods.train.input, rest), rateHz, options),
@@ -301,8 +302,13 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
     return this.#deps.fieldRates.read();
   }
 
-  /** Stores the counts, and drops the loaded prints from memory. */
-  async close(): Promise<void> {
+  /** Stores the counts, and drops the loaded prints from memory. A second call waits for the first. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     await this.#deps.fieldRates.keep().catch(() => {});
     this.#deps.galleries.close();
     this.#deps.prints.clear();

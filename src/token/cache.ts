@@ -1,9 +1,10 @@
 import { connectionFault } from "../contract/connection-fault.js";
+import { optionsFault } from "../contract/options-fault.js";
 import { type Clock, systemClock } from "./clock.js";
 
 export type { Clock } from "./clock.js";
 
-/** Runs in Node and in browsers: it needs only fetch and a clock, no timers. */
+/** The client of a token endpoint. */
 export interface TokenCacheOptions {
   /** The token endpoint: `oauth_server_url` of the configuration file. */
   readonly tokenUrl: string;
@@ -13,11 +14,37 @@ export interface TokenCacheOptions {
   readonly scope: string;
   /** More form fields, such as the engagement endpoint's `client_id`. */
   readonly fields?: Readonly<Record<string, string>>;
-  /** A token is renewed when less than this is left of its lifetime; at most half of the lifetime is used. */
+  /** A token is renewed when less than this is left of its lifetime, 60 by default; at most half of the lifetime is used. */
   readonly renewBeforeS?: number;
+  /** Time limit of a request for a token; 10 s by default. */
   readonly timeoutMs?: number;
+  /** For tests; the system's clock by default. */
   readonly clock?: Clock;
+  /** By default the `fetch` of the runtime. */
   readonly fetch?: typeof fetch;
+}
+
+const optionNames: Readonly<Record<keyof TokenCacheOptions, true>> = {
+  tokenUrl: true,
+  clientId: true,
+  clientSecret: true,
+  scope: true,
+  fields: true,
+  renewBeforeS: true,
+  timeoutMs: true,
+  clock: true,
+  fetch: true,
+};
+
+/** For callers without a type checker, and for settings that are missing: the endpoint would only say that it does not know the client. */
+function checkOptions(options: TokenCacheOptions): void {
+  const fault = optionsFault(options, optionNames);
+  if (fault !== null) throw new TypeError(fault);
+  for (const name of ["tokenUrl", "clientId", "clientSecret", "scope"] as const)
+    if (typeof options[name] !== "string" || options[name] === "")
+      throw new TypeError(
+        `${name} must be a non-empty string, got ${options[name] === "" ? "an empty one" : typeof options[name]}`,
+      );
 }
 
 /** The token endpoint refused the request or could not be reached. */
@@ -37,7 +64,10 @@ export class TokenRequestError extends Error {
 
 /** One token for many callers, renewed before it expires. */
 export interface TokenCache {
-  /** A valid token, shared by all callers. When there is none, concurrent callers share one request. */
+  /**
+   * A valid token, shared by all callers. When there is none, concurrent callers share one request. Rejects with `TokenRequestError` if the
+   * endpoint gives none.
+   */
   token(): Promise<string>;
   /** `Bearer …`, for REST. */
   authorization(): Promise<string>;
@@ -57,8 +87,9 @@ export function basicAuthorization(clientId: string, clientSecret: string): stri
   return `Basic ${btoa(`${encode(clientId)}:${encode(clientSecret)}`)}`;
 }
 
-/** A cache for one client. The first request is sent when the first token is asked for. */
+/** A cache for one client, in Node and in browsers: it needs only fetch and a clock, no timers. The first request is sent when the first token is asked for. */
 export function createTokenCache(options: TokenCacheOptions): TokenCache {
+  checkOptions(options);
   const { clock = systemClock, renewBeforeS = RENEW_BEFORE_S, timeoutMs = TIMEOUT_MS } = options;
   const send = options.fetch ?? fetch;
   let held: { token: string; renewAt: number; expiresAt: number } | null = null;

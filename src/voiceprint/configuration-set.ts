@@ -68,7 +68,7 @@ export type ConfigurationOverrides = {
     : Partial<ConfigurationSet[key]>;
 } & { readonly basedOn?: string };
 
-/** A configuration set is invalid; the message lists everything that is wrong. */
+/** Options or a configuration set are invalid; the message says what is wrong. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
 }

@@ -32,6 +32,12 @@ test.each([null, undefined, "call.wav", 7, {}])("%j in place of bytes is refused
   expect(codeOf(() => recordingOfSamples(given as never, 8000))).toBe("NOT_AUDIO");
 });
 
+test.each([null, 16_000, "pcm16"])("%j in place of a format is refused in words", (format) => {
+  expect(() => readRecording(Uint8Array.of(1, 2), format as never)).toThrow(
+    `the format of headerless audio must be { encoding, rateHz, channels }, got ${format === null ? "null" : typeof format}`,
+  );
+});
+
 describe("files that are not recordings", () => {
   const text = new TextEncoder().encode("The quick brown fox jumps over the lazy dog. ".repeat(50));
   const cases: [string, Uint8Array, string][] = [

@@ -11,7 +11,7 @@ import { file_vendor_biosec_v1_sessions } from "../../src/contract/gen/vendor/bi
 import { file_vendor_biosec_v1_voiceprints } from "../../src/contract/gen/vendor/biosec/v1/voiceprints_pb.js";
 import { context_needs, mandatory, mandatory_choice } from "../../src/contract/gen/vendor/rpc/mandatory_pb.js";
 import { file_vendor_rpc_status } from "../../src/contract/gen/vendor/rpc/status_pb.js";
-import { StatusCode } from "../../src/contract/index.js";
+import { StatusCode, StatusError } from "../../src/contract/index.js";
 import { transportCodes } from "../../src/contract/status-codes.js";
 import { bindings, choices, enumerations, mandatoryFields, messages } from "./specification.js";
 
@@ -137,4 +137,13 @@ const transports: Record<string, readonly [http: number, grpc: number]> = {
 
 test.each(Object.entries(transports))("status %s", (name, [status, grpc]) => {
   expect(transportCodes(StatusCode[name as keyof typeof StatusCode])).toEqual({ http: status, grpc });
+});
+
+test("a StatusError can be logged as JSON, also with a time to retry", () => {
+  const status = { statusCode: StatusCode.BUSY, message: "try again", retryAfter: { seconds: 2n } };
+  expect(JSON.parse(JSON.stringify(new StatusError(status)))).toEqual({
+    name: "StatusError",
+    message: "try again",
+    status: { statusCode: "BUSY", message: "try again", retryAfter: "2s" },
+  });
 });

@@ -193,6 +193,22 @@ describe("bad input: a named error or a measured verdict", () => {
     await expect(engine.analyze(speech, rateHz, { timeoutMs: 0 })).rejects.toMatchObject({ code: "BAD_ARGUMENT" });
   });
 
+  test.each([
+    [null, "options must be an object, got null"],
+    [{ timeoutMS: 5 }, "unknown option timeoutMS (did you mean timeoutMs?)"],
+  ])("options such as %j are refused by name", async (wrong, message) => {
+    const options = wrong as never;
+    for (const call of [
+      () => engine.analyze(speech.slice(), rateHz, options),
+      () => engine.stream(rateHz, options),
+      () => engine.train([], options),
+      () => engine.score([], {} as never, options),
+    ])
+      await expect(call()).rejects.toMatchObject({ code: "BAD_ARGUMENT", message });
+    await expect(openEngine(null as never)).rejects.toThrow("options must be an object, got null");
+    await expect(openEngine({ worker: 1 } as never)).rejects.toThrow("unknown option worker (did you mean workers?)");
+  });
+
   test("voices that are none", async () => {
     const { embedding, measures } = await engine.analyze(speech.slice(), rateHz);
     const voice = { ...measures, embedding: embedding! };

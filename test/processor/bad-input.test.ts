@@ -247,6 +247,22 @@ describe("mandatory fields and choices", () => {
     const signal = processor.listGroups({ context }, { signal: {} as never });
     await expect(signal).rejects.toThrow("signal must be an AbortSignal, got object");
   });
+
+  test.each([
+    [null, "options must be an object, got null"],
+    [{ timeoutMS: 5 }, "unknown option timeoutMS (did you mean timeoutMs?)"],
+  ])("options of an operation such as %j are INVALID_REQUEST", async (options, message) => {
+    const { processor, context } = await world;
+    const calls = [
+      () => processor.listGroups({ context }, options as never),
+      () => processor.addMediaSegment({ context }, options as never),
+      () => processor.openLiveAnalysis({ context, rateHz }, options as never),
+    ];
+    for (const call of calls) {
+      await expect(call()).rejects.toThrow(message);
+      expect(await refusal(call())).toMatchObject({ code: "INVALID_REQUEST" });
+    }
+  });
 });
 
 describe("ids", () => {

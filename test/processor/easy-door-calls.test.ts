@@ -1,5 +1,7 @@
 /** What each call of the easy door takes and answers, on the fixture engine. */
+import { getEventListeners } from "node:events";
 import { beforeEach, describe, expect, test, vi } from "vitest";
+import { floatWav } from "../../src/audio/wav-writer.js";
 import { StatusCode, StatusError } from "../../src/contract/index.js";
 import { localAccess } from "../../src/local-access.js";
 import { seal } from "../../src/sealed-export.js";
@@ -161,6 +163,117 @@ describe("of several prints of a person", () => {
   });
 });
 
+describe("choices", () => {
+  beforeEach(async () => {
+    await voice.enroll("ada", takes(7));
+    await voice.enroll("ada", takes(7), { tag: "mobile" });
+  });
+
+  test("that a call does not know are refused by name", async () => {
+    const unknown = { timeoutMS: 5 } as never;
+    for (const call of [
+      () => voice.enroll("bob", takes(8), unknown),
+      () => voice.enrollFraudster("bob", takes(8), unknown),
+      () => voice.verify("ada", audio(7, 3), unknown),
+      () => voice.identify(audio(7, 3), ["ada"], unknown),
+      () => voice.watch(audio(7, 3), undefined, unknown),
+      () => voice.analyze(audio(7, 3), unknown),
+      () => voice.listen({ persons: ["ada"] }, rateHz, unknown),
+      () => voice.listenToEnroll("bob", rateHz, unknown),
+    ]) {
+      await expect(call()).rejects.toThrow("unknown option timeoutMS (did you mean timeoutMs?)");
+      expect(await refusal(call())).toMatchObject({ fields: ["choices unknown"] });
+    }
+    await expect(voice.verify("ada", audio(7, 3), { train: false } as never)).rejects.toThrow("unknown option train");
+    await expect(voice.export("ada", { passphrase, tag: "mobile" } as never)).rejects.toThrow("unknown option tag");
+    await expect(voice.import("{}", { passphrase, nmae: "bob" } as never)).rejects.toThrow("did you mean name?");
+    expect(await voice.people()).toEqual(["ada"]);
+  });
+
+  test.each([
+    [{ tags: "mobile" }, "unknown option tags (did you mean tag?)"],
+    ["mobile", "the choices of a call must be an object, got mobile"],
+    [null, "the choices of a call must be an object, got null"],
+    [{ tag: null }, "tag must be a string, got null"],
+    [{ tag: 7 }, "tag must be a string, got number"],
+  ])("of an erasure such as %j are refused, and nothing is erased", async (choices, message) => {
+    await expect(voice.erase("ada", choices as never)).rejects.toThrow(message);
+    await expect(voice.eraseFraudster("ada", choices as never)).rejects.toThrow(message);
+    expect(await voice.export("ada")).toHaveLength(2);
+  });
+
+  test("of many calls at once can have one signal, without a warning of Node", async () => {
+    const warned = vi.fn();
+    process.on("warning", warned);
+    const { signal } = new AbortController();
+    await Promise.all(
+      Array.from({ length: 20 }, () => voice.verify("ada", audio(7, 3), { signal, timeoutMs: 60_000 })),
+    );
+    const listeners = await Promise.all(Array.from({ length: 20 }, () => voice.listen({}, rateHz, { signal })));
+    await Promise.all(listeners.map((listener) => listener.close()));
+    // Warnings are emitted in the next turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("warning", warned);
+    expect(warned).not.toHaveBeenCalled();
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+
+  test("can be frozen, and undefined where they are not given", async () => {
+    const none = { signal: undefined, timeoutMs: undefined, onProgress: undefined, tag: undefined, channel: undefined };
+    const choices = Object.freeze({ ...none, ignoreCheckpoints: undefined }) as never;
+    expect(await voice.verify("ada", audio(7, 3), choices)).toMatchObject({ decision: "AUTHENTIC" });
+  });
+});
+
+describe("audio", () => {
+  const samples = take(7, 4);
+  const answer = async (given: Audio) => {
+    const { decision, score } = await voice.verify("ada", given, { ignoreCheckpoints: true });
+    return { decision, score };
+  };
+  beforeEach(() => voice.enroll("ada", takes(7)));
+
+  test("can be bytes in every encoding that a listener takes", async () => {
+    const wanted = await answer({ samples, rateHz });
+    const float32 = new Uint8Array(samples.slice().buffer);
+    expect(await answer({ bytes: float32, encoding: "float32", rateHz })).toEqual(wanted);
+    const inBytes = pcm16([samples]);
+    const l16 = Uint8Array.from(Buffer.from(inBytes).swap16());
+    expect(await answer({ bytes: l16, encoding: "l16", rateHz })).toEqual(
+      await answer({ bytes: inBytes, encoding: "pcm16", rateHz }),
+    );
+    const stereo = Float32Array.from({ length: 2 * samples.length }, (_, i) => (i % 2 === 0 ? 0 : samples[i >> 1]!));
+    const right = { bytes: new Uint8Array(stereo.buffer), encoding: "float32", rateHz, channels: 2 } as const;
+    expect(await voice.verify("ada", right, { channel: 2, ignoreCheckpoints: true })).toMatchObject(wanted);
+    const broken = {
+      bytes: new Uint8Array(new Float32Array([Number.NaN]).buffer),
+      encoding: "float32",
+      rateHz,
+    } as const;
+    await expect(voice.verify("ada", { ...broken, name: "line 1" })).rejects.toThrow(/^line 1: .*not a finite number/);
+    await expect(voice.enroll("ada", [audio(7, 3), broken])).rejects.toThrow(/^recordings\[1\]: .*not a finite number/);
+  });
+
+  test("can be in shared memory, and a part of a larger array", async () => {
+    const file = floatWav([samples], rateHz);
+    const wanted = await answer(file);
+    const shared = new Uint8Array(new SharedArrayBuffer(file.length + 20), 10, file.length);
+    shared.set(file);
+    expect(await answer(shared)).toEqual(wanted);
+    expect(await answer(Buffer.concat([Buffer.alloc(13), file]).subarray(13))).toEqual(wanted);
+    const larger = new Float32Array(new SharedArrayBuffer(4 * (samples.length + 2)), 4, samples.length);
+    larger.set(samples);
+    expect(await answer({ samples: larger, rateHz })).toEqual(wanted);
+  });
+
+  test("that can no longer be read is named", async () => {
+    const gone = new File(["x"], "gone.wav");
+    gone.arrayBuffer = () => Promise.reject(new DOMException("it was changed", "NotReadableError"));
+    expect(await refusal(voice.verify("ada", gone))).toMatchObject({ fields: ["audio not_audio"] });
+    await expect(voice.verify("ada", gone)).rejects.toThrow("gone.wav: the file cannot be read: it was changed");
+  });
+});
+
 describe("answers", () => {
   test("identify names nobody unless the decision is AUTHENTIC", async () => {
     await expect(voice.identify(audio(7, 4))).rejects.toThrow(
@@ -289,6 +402,34 @@ describe("sealed exports", () => {
 });
 
 describe("live audio", () => {
+  test.each([
+    [[], "target must be an object, got an array"],
+    [{ person: ["ada"] }, "unknown option target.person (did you mean persons?)"],
+  ])("is not opened for %j", async (target, message) => {
+    await expect(voice.listen(target as never, rateHz)).rejects.toThrow(message);
+  });
+
+  test("needs a sampling rate, before a session is started", async () => {
+    const start = vi.spyOn(world.processor, "startSession");
+    const without = voice.listen as (target: object) => Promise<Listener>;
+    await expect(without.call(voice, {})).rejects.toThrow(
+      "rateHz must be a whole number from 4,000 to 192,000, got undefined",
+    );
+    expect(start).not.toHaveBeenCalled();
+  });
+
+  test("stops its session when its signal aborts, whether or not more audio comes", async () => {
+    const stop = vi.spyOn(world.processor, "stopEngagement");
+    const leaving = new AbortController();
+    const listener = await voice.listen({}, rateHz, { signal: leaving.signal });
+    await listener.push(take(7, 0.5));
+    leaving.abort();
+    await vi.waitFor(() => expect(stop).toHaveBeenCalledOnce());
+    expect(await refusal(listener.push(take(7, 0.5)))).toMatchObject({ code: "CANCELLED" });
+    await listener.close();
+    expect(stop).toHaveBeenCalledOnce();
+  });
+
   test("needs a target, and is closed with the door", async () => {
     expect(await refusal(voice.listen(null as never, rateHz))).toMatchObject({ fields: ["target missing"] });
     const close = vi.fn(async () => {});

@@ -66,3 +66,12 @@ test("a working processor stays open until it is closed", async () => {
   await voice.close();
   expect(open.engines).toBe(0);
 });
+
+test("closing twice closes once", async () => {
+  const onClose = vi.fn(async () => {});
+  const processor = await createVoiceprintsProcessor({ onClose });
+  await Promise.all([processor.close(), processor.close()]);
+  await processor.close();
+  expect(onClose).toHaveBeenCalledOnce();
+  expect(open.engines).toBe(0);
+});

@@ -406,6 +406,39 @@ describe("the typed client", () => {
       `url must be an address such as https://voice.example.com:8080, got ${url}`,
     );
   });
+
+  it("takes an address as a URL", async () => {
+    const operations = connect({ url: new URL(box.url), credentials: credentials() });
+    await operations.startEngagement({ context: { gkScopeId: { value: "default" } } });
+  });
+
+  it.each([
+    [undefined, "options must be an object, got undefined"],
+    ["http://127.0.0.1", "options must be an object, got string"],
+    [{ url: "http://127.0.0.1", timeoutMS: 5 }, "unknown option timeoutMS (did you mean timeoutMs?)"],
+    [{ url: "http://127.0.0.1", retries: Number.NaN }, "retries must be a number of at least 0, got NaN"],
+    [
+      { url: "http://127.0.0.1", credentials: { clientID: "a", clientSecret: "b" } },
+      "unknown option credentials.clientID (did you mean clientId?)",
+    ],
+    [
+      { url: "http://127.0.0.1", credentials: { clientId: "a", clientSecret: undefined } },
+      "clientSecret must be a non-empty string, got undefined",
+    ],
+  ])("a caller without a type checker is told what is wrong with %j", (options, message) => {
+    expect(() => connect(options as never)).toThrow(message);
+    expect(() => connectVoiceprints(options as never)).toThrow(message);
+  });
+
+  it("names an option of a call that it does not know", async () => {
+    const operations = connect({ url: box.url, credentials: credentials() });
+    const context = { gkScopeId: { value: "default" } };
+    for (const call of [
+      () => operations.startEngagement({ context }, { timeoutMS: 5 } as never),
+      () => operations.addMediaSegment({ context }, { timeoutMS: 5 } as never),
+    ])
+      await expect(call()).rejects.toThrow("unknown option timeoutMS (did you mean timeoutMs?)");
+  });
 });
 
 describe("bad input, end to end", () => {

@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const allowed: Record<string, readonly string[]> = {
   audio: ["./type-name"],
   browser: ["engine", "audio"],
-  engine: ["./type-name"],
+  engine: ["contract/call-limit", "contract/on-abort", "contract/options-fault", "./type-name"],
   contract: [],
   microphone: [],
   store: ["engine/port", "contract"],

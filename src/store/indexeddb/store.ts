@@ -41,6 +41,10 @@ export async function openIndexedDbStore(
   name = "vivavoce",
   options: IndexedDbStoreOptions = {},
 ): Promise<IndexedDbStore> {
+  if (typeof name !== "string" || name === "")
+    throw new TypeError(
+      `the name of a store must be a non-empty string, got ${name === "" ? "an empty one" : typeof name}`,
+    );
   if (!globalThis.indexedDB)
     throw new StoreError(
       "unavailable",

@@ -1,0 +1,19 @@
+import { nearest } from "./nearest.js";
+
+/**
+ * What is wrong with the options of a call, in words; `null` if nothing is. For callers without a type checker: an option with a wrong name
+ * would have no effect. The keys of `known` are the names; a `Record` of them lets the compiler find one that is missing.
+ */
+export function optionsFault(
+  options: unknown,
+  known: object,
+  place = "",
+  hint = (name: string) => nearest(name, Object.keys(known)),
+): string | null {
+  if (typeof options !== "object" || options === null || Array.isArray(options))
+    return `${place || "options"} must be an object, got ${kindOf(options)}`;
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name));
+  return unknown === undefined ? null : `unknown option ${place && `${place}.`}${unknown}${hint(unknown)}`;
+}
+
+const kindOf = (value: unknown): string => (value === null ? "null" : Array.isArray(value) ? "an array" : typeof value);
