@@ -6,7 +6,7 @@ const { decimal } = numbers("de");
 export const de: Words = {
   tagline: "Ihre Stimme, auf diesem Gerät erkannt.",
   description: "Stimmen im Browser anlernen und prüfen. Nichts verlässt das Gerät.",
-  needsScript: "Diese Seite rechnet alles auf Ihrem Gerät und braucht dafür JavaScript.",
+  needsScript: "Diese Seite berechnet alles auf Ihrem Gerät und braucht dafür JavaScript.",
 
   modes: { enroll: "Anlernen", verify: "Prüfen", identify: "Erkennen", people: "Stimmen" },
   modesLabel: "Was möchten Sie tun?",
@@ -38,7 +38,7 @@ export const de: Words = {
 
   verify: {
     heading: "Eine Stimme prüfen",
-    hint: "Sagen Sie irgendetwas. Der Wert bewegt sich beim Sprechen; der Strich zeigt, was nötig ist.",
+    hint: "Sagen Sie, was Sie möchten. Der Wert bewegt sich beim Sprechen; er muss den Strich erreichen.",
     no: (name) => `Das ist nicht ${name}`,
     score: "Wert",
     scoreOf: (score, needed) => `${decimal(score)}, nötig ${decimal(needed)}`,
@@ -50,11 +50,11 @@ export const de: Words = {
   },
 
   attacks: {
-    heading: "Ist es eine lebende Stimme?",
+    heading: "Wird hier live gesprochen?",
     kinds: { synthetic: "Künstliche Sprache", playback: "Abgespielte Aufnahme" },
     found: { none: "kein Anzeichen", unsure: "an dieser Aufnahme nicht zu erkennen", attack: "Anzeichen gefunden" },
     where: (start: number, end: number) => `am stärksten von ${decimal(start)} bis ${decimal(end)} s`,
-    matches: (name: string) => `Klingt wie ${name}, aber vielleicht nicht lebendig`,
+    matches: (name: string) => `Klingt wie ${name}, ist aber vielleicht nicht live gesprochen`,
     doNotTrust: "Die Stimme passt, klingt aber künstlich oder abgespielt. Vertrauen Sie ihr nicht.",
   },
 
@@ -72,7 +72,7 @@ export const de: Words = {
     sure: (name) => `Alles löschen, was von ${name} gespeichert ist? Das lässt sich nicht rückgängig machen.`,
     yes: "Endgültig löschen",
     no: "Behalten",
-    erased: (name) => `${name} ist gelöscht.`,
+    erased: (name) => `Die Daten von ${name} sind gelöscht.`,
     exported: (name) => `Der Stimmabdruck von ${name} liegt bei Ihren Downloads.`,
     aboutExport:
       "Ein Export enthält alles, was gespeichert ist: Zahlen, die die Stimme beschreiben, und Messwerte der Aufnahmen. Ton wird nicht gespeichert.",
@@ -86,7 +86,7 @@ export const de: Words = {
   uncertainMore: "Der Wert liegt zu nah am Strich. Sprechen Sie etwas länger, an einem ruhigeren Ort.",
   failed: "Das konnte nicht geprüft werden",
   erasedElsewhere:
-    "Die Stimme wurde in einem anderen Tab oder Fenster gelöscht. Prüfen Sie noch einmal mit einer Stimme, die registriert ist.",
+    "Diese Stimme wurde in einem anderen Tab oder Fenster gelöscht. Prüfen Sie noch einmal mit einer Stimme, die angelernt ist.",
 
   record: {
     start: "Aufnehmen",
@@ -101,7 +101,7 @@ export const de: Words = {
 
   meters: {
     level: "Pegel",
-    snr: "Sprache über Rauschen",
+    snr: "Rauschabstand",
     clipping: "Übersteuerung",
     clean: "keine",
     clipped: "zu laut",
@@ -152,13 +152,13 @@ export const de: Words = {
   files: {
     unreadable: (name, why) => `${name} konnte nicht gelesen werden: ${why}`,
     why: {
-      NOT_AUDIO: "Es ist keine Aufnahme einer bekannten Art.",
-      UNSUPPORTED_ENCODING: "Aufnahmen dieser Art werden nicht unterstützt. Wandeln Sie sie in WAV um.",
+      NOT_AUDIO: "Das Audioformat ist nicht bekannt.",
+      UNSUPPORTED_ENCODING: "Dieses Audioformat wird nicht unterstützt. Wandeln Sie die Datei in WAV um.",
       TRUNCATED: "Die Datei endet zu früh.",
-      BAD_HEADER: "Ihr Kopf ist falsch.",
-      BAD_RATE: "Ihre Abtastrate muss 4 bis 192 kHz betragen.",
-      BAD_CHANNELS: "Sie muss 1 bis 64 Kanäle haben.",
-      CORRUPT_DATA: "Ihr Ton ist beschädigt, oder dieser Browser kann ihn nicht lesen.",
+      BAD_HEADER: "Der Dateikopf ist ungültig.",
+      BAD_RATE: "Die Abtastrate muss 4 bis 192 kHz betragen.",
+      BAD_CHANNELS: "Die Datei muss 1 bis 64 Kanäle haben.",
+      CORRUPT_DATA: "Der Ton ist beschädigt, oder dieser Browser kann ihn nicht decodieren.",
     },
     tooLong: (name) => `${name} ist länger als zehn Minuten. Ein paar Sekunden genügen.`,
     several: "Zum Prüfen genügt eine Datei. Die erste wurde genommen.",
@@ -172,12 +172,12 @@ export const de: Words = {
     ready: "Stimmmodell bereit",
     failed: (why) => `Das Stimmmodell konnte nicht geladen werden: ${why}`,
     why: {
-      noAnswer: "Der Server antwortet nicht. Prüfen Sie das Netz.",
+      noAnswer: "Der Server antwortet nicht. Prüfen Sie die Netzwerkverbindung.",
       answered: (status) => `Der Server antwortet mit HTTP-Status ${status}.`,
-      incomplete: "Nur ein Teil ist angekommen.",
+      incomplete: "Der Download ist unvollständig.",
     },
     insecure:
-      "Diese Seite geht nur über https oder auf dem Rechner, der sie ausliefert: nur dort erlauben Browser Verschlüsselung und Mikrofon.",
+      "Diese Seite funktioniert nur über https oder auf dem Rechner, der sie ausliefert: Nur dort erlauben Browser Verschlüsselung und Mikrofon.",
     retry: "Noch einmal versuchen",
   },
 
@@ -199,10 +199,11 @@ export const de: Words = {
       "Stimmen, die auf dieser Seite angelernt werden, bleiben in diesem Browser, auf diesem Gerät. Der Server, von dem die Seite kommt, kann sie nicht nutzen, und diese Seite kann die Stimmen des Servers nicht nutzen.",
     proof: "Und Sie können es prüfen:",
     locked:
-      "Seit das Stimmmodell geladen ist, verbietet sich diese Seite jede Verbindung; der Browser setzt das durch.",
-    unlocked: "Sobald das Stimmmodell geladen ist, verbietet sich die Seite jede Verbindung.",
+      "Seit das Stimmmodell geladen ist, blockiert diese Seite alle eigenen Verbindungen; der Browser setzt das durch.",
+    unlocked: "Sobald das Stimmmodell geladen ist, blockiert die Seite alle eigenen Verbindungen.",
     requests: (count) => (count === 0 ? "Anfragen seitdem: keine." : `Anfragen seitdem: ${count}.`),
-    online: "Schalten Sie das Netz aus, laden Sie neu und probieren Sie es: Alles funktioniert weiter.",
-    offline: "Ihr Netz ist aus, und alles funktioniert.",
+    online:
+      "Trennen Sie die Netzwerkverbindung, laden Sie die Seite neu und probieren Sie es aus: Alles funktioniert weiter.",
+    offline: "Die Netzwerkverbindung ist getrennt, und alles funktioniert.",
   },
 };

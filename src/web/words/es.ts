@@ -9,7 +9,7 @@ export const es: Words = {
   needsScript: "Esta página lo calcula todo en su dispositivo y necesita JavaScript para ello.",
 
   modes: { enroll: "Registrar", verify: "Verificar", identify: "Identificar", people: "Voces" },
-  modesLabel: "Qué desea hacer",
+  modesLabel: "¿Qué desea hacer?",
 
   enroll: {
     heading: "Registrar una voz",
@@ -17,7 +17,7 @@ export const es: Words = {
     namePlaceholder: "Por ejemplo, Ana",
     nameMissing: "Primero indique de quién es la voz: escriba un nombre.",
     hint: "Tres grabaciones cortas. Lea cada frase en voz alta, como si hablara por teléfono.",
-    known: (name) => `${name} ya tiene registro. Lo que grabe ahora se añade a esa huella de voz.`,
+    known: (name) => `${name} ya tiene una huella de voz. Las grabaciones nuevas se añaden a ella.`,
     unfinished: (name, done) =>
       done === 1
         ? `Hay una grabación de ${name} guardada. Continúe.`
@@ -32,15 +32,15 @@ export const es: Words = {
     taken: (left) => (left === 1 ? "Bien. Una más." : `Bien. Faltan ${left}.`),
     trained: (name) => `La huella de voz de ${name} está lista`,
     trainedMore: "Pase a «Verificar» y pruébela.",
-    refused: "Esa grabación no cuenta",
+    refused: "Esa grabación no se ha usado",
     inconsistent: "Estas grabaciones parecen de personas distintas. Grabe una más.",
   },
 
   verify: {
     heading: "Verificar una voz",
-    hint: "Diga lo que quiera. El valor se mueve mientras habla; la marca es lo que hace falta.",
+    hint: "Diga lo que quiera. La puntuación cambia mientras habla; tiene que llegar a la marca.",
     no: (name) => `No es ${name}`,
-    score: "Valor",
+    score: "Puntuación",
     scoreOf: (score, needed) => `${decimal(score)}, hace falta ${decimal(needed)}`,
   },
 
@@ -50,11 +50,11 @@ export const es: Words = {
   },
 
   attacks: {
-    heading: "¿Es una voz viva?",
+    heading: "¿Es una voz en vivo?",
     kinds: { synthetic: "Voz sintética", playback: "Reproducción de una grabación" },
     found: { none: "sin indicios", unsure: "no se puede saber con esta grabación", attack: "hay indicios" },
     where: (start: number, end: number) => `más fuerte de ${decimal(start)} a ${decimal(end)} s`,
-    matches: (name: string) => `Suena como ${name}, pero puede no ser una voz viva`,
+    matches: (name: string) => `Suena como ${name}, pero puede que no sea una voz en vivo`,
     doNotTrust: "La voz coincide, pero suena artificial o reproducida. No se fíe de ella.",
   },
 
@@ -72,7 +72,7 @@ export const es: Words = {
     sure: (name) => `¿Borrar todo lo que se guarda de ${name}? No se puede deshacer.`,
     yes: "Borrar para siempre",
     no: "Conservar",
-    erased: (name) => `Se ha borrado ${name}.`,
+    erased: (name) => `Se han borrado los datos de ${name}.`,
     exported: (name) => `La huella de voz de ${name} está en sus descargas.`,
     aboutExport:
       "Una exportación contiene todo lo que se guarda: números que describen la voz y medidas de las grabaciones. No se guarda audio.",
@@ -82,17 +82,18 @@ export const es: Words = {
   anything: "Hable unos tres segundos, de lo que quiera.",
   itIs: (name) => `Es ${name}`,
   nobody: "Aún no hay ninguna voz registrada en este dispositivo. Registre una primero.",
-  uncertain: "No es seguro",
-  uncertainMore: "El valor está demasiado cerca de la marca. Hable un poco más, en un lugar más tranquilo.",
-  failed: "No se ha podido comprobar",
-  erasedElsewhere: "Esa voz se ha borrado en otra pestaña o ventana. Compruebe de nuevo con una voz registrada.",
+  uncertain: "No está claro",
+  uncertainMore:
+    "La puntuación está demasiado cerca de la marca para decidir. Hable un poco más, en un lugar más tranquilo.",
+  failed: "No se ha podido verificar",
+  erasedElsewhere: "Esa voz se ha borrado en otra pestaña o ventana. Verifique de nuevo con una voz registrada.",
 
   record: {
     start: "Grabar",
     stop: "Parar",
     asking: "Esperando al micrófono",
-    working: "Escuchando la grabación",
-    netSpeech: "Habla escuchada",
+    working: "Analizando la grabación",
+    netSpeech: "Habla detectada",
     ofTarget: (have, want) => `${decimal(have)} de ${want} s`,
     drop: "o arrastre aquí grabaciones",
     choose: "Elegir grabaciones",
@@ -100,7 +101,7 @@ export const es: Words = {
 
   meters: {
     level: "Nivel",
-    snr: "Voz sobre ruido",
+    snr: "Relación voz/ruido",
     clipping: "Saturación",
     clean: "ninguna",
     clipped: "demasiado alto",
@@ -129,7 +130,7 @@ export const es: Words = {
     MULTIPLE_SPEAKERS_DETECTED: "Se ha oído a más de una persona. Una sola voz, por favor.",
     INVALID_AUDIO: "Esta grabación no se puede leer.",
     ALREADY_ADDED: "Esta grabación ya se había añadido. Haga otra.",
-    WRONG_PRINT_TYPE: "Esta huella de voz es para otro tipo de comprobación.",
+    WRONG_PRINT_TYPE: "Esta huella de voz es para otro tipo de verificación.",
     FULL: "Esta huella de voz está completa: no puede usar más grabaciones.",
     other: "Algo ha fallado. Inténtelo otra vez.",
   },
@@ -142,23 +143,23 @@ export const es: Words = {
     muted: "No llega sonido: el micrófono está silenciado. Actívelo (en el aparato, en el cable o en el sistema).",
     silent: "Apenas llega sonido. Acérquese o elija otro micrófono en el navegador.",
     unplugged: "El micrófono se ha desconectado y la grabación ha terminado. Conéctelo antes de grabar de nuevo.",
-    insecure: "El navegador solo da el micrófono a páginas cargadas por https o desde este equipo.",
+    insecure: "Los navegadores solo permiten el micrófono en páginas cargadas por https o desde este equipo.",
     other: (detail) => `No se ha podido abrir el micrófono (${detail}). Con archivos funciona sin él.`,
   },
 
   files: {
     unreadable: (name, why) => `No se ha podido leer ${name}: ${why}`,
     why: {
-      NOT_AUDIO: "no es una grabación de un tipo conocido.",
-      UNSUPPORTED_ENCODING: "las grabaciones de este tipo no se admiten. Conviértala a WAV.",
+      NOT_AUDIO: "no está en un formato de audio conocido.",
+      UNSUPPORTED_ENCODING: "este formato de audio no se admite. Convierta el archivo a WAV.",
       TRUNCATED: "el archivo termina demasiado pronto.",
-      BAD_HEADER: "su cabecera es incorrecta.",
+      BAD_HEADER: "su cabecera no es válida.",
       BAD_RATE: "su frecuencia de muestreo debe ser de 4 a 192 kHz.",
       BAD_CHANNELS: "debe tener de 1 a 64 canales.",
       CORRUPT_DATA: "su sonido está dañado, o este navegador no puede decodificarlo.",
     },
     tooLong: (name) => `${name} dura más de diez minutos. Bastan unos segundos.`,
-    several: "Una comprobación usa un archivo. Se ha tomado el primero.",
+    several: "Una verificación usa un solo archivo. Se ha tomado el primero.",
     empty: (name) => `${name} no contiene sonido.`,
     busy: "Espere a que termine la grabación actual y elija los archivos de nuevo.",
   },
@@ -170,11 +171,11 @@ export const es: Words = {
     failed: (why) => `No se ha podido cargar el modelo de voz: ${why}`,
     why: {
       noAnswer: "el servidor no responde. Compruebe la red.",
-      answered: (status) => `el servidor responde con el estado HTTP ${status}.`,
-      incomplete: "solo ha llegado una parte.",
+      answered: (status) => `el servidor ha respondido con el estado HTTP ${status}.`,
+      incomplete: "la descarga está incompleta.",
     },
     insecure:
-      "Esta página solo funciona por https o en el equipo que la sirve: solo ahí permite el navegador el cifrado y el micrófono.",
+      "Esta página solo funciona por https o en el equipo que la sirve: solo en esos casos permiten los navegadores el cifrado y el micrófono.",
     retry: "Intentar otra vez",
   },
 
@@ -192,11 +193,11 @@ export const es: Words = {
     heading: "Nada sale de este dispositivo",
     what: "Su voz se graba, se mide y se compara en este navegador. Las huellas de voz se guardan aquí, cifradas; el audio no se guarda.",
     where:
-      "Las voces que se registran en esta página viven en este navegador, en este dispositivo. No están en el servidor que sirve la página: sus llamadas no las conocen, y esta página no conoce las voces del servidor.",
+      "Las voces registradas en esta página permanecen en este navegador, en este dispositivo. El servidor del que procede esta página no puede usarlas, y esta página no puede usar las voces registradas en el servidor.",
     proof: "Y puede comprobarlo:",
     locked:
-      "Desde que se cargó el modelo de voz, esta página se prohíbe toda conexión; el navegador se encarga de ello.",
-    unlocked: "En cuanto se cargue el modelo de voz, la página se prohibirá toda conexión.",
+      "Desde que se cargó el modelo de voz, esta página bloquea todas sus propias conexiones; el navegador lo garantiza.",
+    unlocked: "En cuanto se cargue el modelo de voz, la página bloqueará todas sus propias conexiones.",
     requests: (count) => (count === 0 ? "Peticiones desde entonces: ninguna." : `Peticiones desde entonces: ${count}.`),
     online: "Desconecte la red, recargue la página y pruebe: todo sigue funcionando.",
     offline: "La red está desconectada y todo funciona.",

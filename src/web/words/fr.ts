@@ -5,7 +5,7 @@ const { decimal } = numbers("fr");
 
 export const fr: Words = {
   tagline: "Votre voix, reconnue sur cet appareil.",
-  description: "Enregistrez et vérifiez votre voix dans le navigateur. Rien ne quitte l’appareil.",
+  description: "Inscrivez et vérifiez votre voix dans le navigateur. Rien ne quitte l’appareil.",
   needsScript: "Cette page calcule tout sur votre appareil et a besoin de JavaScript.",
 
   modes: { enroll: "Inscrire", verify: "Vérifier", identify: "Identifier", people: "Voix" },
@@ -32,13 +32,13 @@ export const fr: Words = {
     taken: (left) => (left === 1 ? "Bien. Encore un." : `Bien. Encore ${left}.`),
     trained: (name) => `L’empreinte vocale de ${name} est prête`,
     trainedMore: "Passez à « Vérifier » pour l’essayer.",
-    refused: "Cet enregistrement ne compte pas",
+    refused: "Cet enregistrement n’a pas été utilisé",
     inconsistent: "Ces enregistrements semblent venir de personnes différentes. Faites-en un autre.",
   },
 
   verify: {
     heading: "Vérifier une voix",
-    hint: "Dites ce que vous voulez. Le score évolue pendant que vous parlez ; le repère est ce qu’il faut atteindre.",
+    hint: "Dites ce que vous voulez. Le score évolue pendant que vous parlez ; il doit atteindre le repère.",
     no: (name) => `Ce n’est pas ${name}`,
     score: "Score",
     scoreOf: (score, needed) => `${decimal(score)}, il faut ${decimal(needed)}`,
@@ -47,19 +47,19 @@ export const fr: Words = {
   identify: { hint: "Comparaison avec toutes les voix inscrites sur cet appareil.", no: "Personne d’inscrit ici" },
 
   attacks: {
-    heading: "Est-ce une voix vivante ?",
+    heading: "Est-ce une voix en direct ?",
     kinds: { synthetic: "Parole de synthèse", playback: "Enregistrement rejoué" },
     found: { none: "aucun indice", unsure: "impossible à dire avec cet enregistrement", attack: "indices trouvés" },
     where: (start: number, end: number) => `le plus net de ${decimal(start)} à ${decimal(end)} s`,
-    matches: (name: string) => `On dirait ${name}, mais peut-être pas une voix vivante`,
-    doNotTrust: "La voix correspond, mais semble fabriquée ou rejouée. Ne vous y fiez pas.",
+    matches: (name: string) => `On dirait ${name}, mais la voix n’est peut-être pas en direct`,
+    doNotTrust: "La voix correspond, mais semble synthétique ou rejouée. Ne vous y fiez pas.",
   },
 
   people: {
     heading: "Voix sur cet appareil",
     none: "Aucune voix n’est encore inscrite.",
     loading: "La liste apparaît quand le modèle vocal est chargé.",
-    untrained: "pas terminée",
+    untrained: "incomplète",
     enrolledOn: (day) => `inscrite le ${day}`,
     speech: (value) => `${decimal(value)} s de parole`,
     export: "Exporter",
@@ -79,18 +79,19 @@ export const fr: Words = {
   anything: "Parlez environ trois secondes, de ce que vous voulez.",
   itIs: (name) => `C’est ${name}`,
   nobody: "Aucune voix n’est encore inscrite sur cet appareil. Inscrivez-en une d’abord.",
-  uncertain: "Pas certain",
-  uncertainMore: "Le score est trop près du repère. Parlez un peu plus longtemps, dans un endroit plus calme.",
-  failed: "La vérification n’a pas pu se faire",
+  uncertain: "Résultat incertain",
+  uncertainMore:
+    "Le score est trop près du repère pour décider. Parlez un peu plus longtemps, dans un endroit plus calme.",
+  failed: "Vérification impossible",
   erasedElsewhere:
-    "Cette voix a été effacée dans un autre onglet ou une autre fenêtre. Vérifiez de nouveau avec une voix enregistrée.",
+    "Cette voix a été effacée dans un autre onglet ou une autre fenêtre. Vérifiez de nouveau avec une voix inscrite.",
 
   record: {
     start: "Enregistrer",
     stop: "Arrêter",
     asking: "En attente du microphone",
     working: "Analyse de l’enregistrement",
-    netSpeech: "Parole entendue",
+    netSpeech: "Parole détectée",
     ofTarget: (have, want) => `${decimal(have)} sur ${want} s`,
     drop: "ou déposez des enregistrements ici",
     choose: "Choisir des enregistrements",
@@ -98,7 +99,7 @@ export const fr: Words = {
 
   meters: {
     level: "Niveau",
-    snr: "Voix sur bruit",
+    snr: "Rapport voix/bruit",
     clipping: "Saturation",
     clean: "aucune",
     clipped: "trop fort",
@@ -110,11 +111,11 @@ export const fr: Words = {
     ready: "Appuyez sur l’anneau et parlez.",
     speak: "Parlez maintenant.",
     keepTalking: "Bien. Continuez à parler.",
-    almost: "C’est presque fini.",
+    almost: "Presque terminé.",
     closer: "Rapprochez-vous du microphone ou parlez plus fort.",
     away: "Trop fort : éloignez-vous du microphone.",
     quieter: "Trop de bruit : trouvez un endroit plus calme.",
-    waiting: "Continuez à parler ; le modèle vocal se charge encore.",
+    waiting: "Continuez à parler ; le modèle vocal est encore en cours de chargement.",
     loading: "Attendez que le modèle vocal soit chargé.",
   },
 
@@ -134,30 +135,32 @@ export const fr: Words = {
 
   microphone: {
     refused:
-      "Le navigateur n’autorise pas le microphone. Autorisez-le pour cette page (l’icône près de l’adresse), puis enregistrez à nouveau. Avec des fichiers, cela marche sans lui.",
+      "Le navigateur n’autorise pas le microphone. Autorisez-le pour cette page (l’icône près de l’adresse), puis enregistrez à nouveau. Avec des fichiers, la page fonctionne sans lui.",
     none: "Aucun microphone trouvé. Branchez-en un ou déposez un enregistrement.",
     busy: "Le microphone est utilisé par un autre programme ou ne répond pas. Fermez ce programme, puis enregistrez à nouveau.",
     muted: "Aucun son n’arrive : le microphone est coupé. Activez-le (sur l’appareil, le câble ou dans le système).",
     silent: "Presque aucun son n’arrive. Rapprochez-vous ou choisissez un autre microphone dans le navigateur.",
     unplugged:
       "Le microphone a été débranché, ce qui a mis fin à l’enregistrement. Rebranchez-le avant d’enregistrer à nouveau.",
-    insecure: "Un navigateur ne donne le microphone qu’aux pages chargées par https ou depuis cet ordinateur.",
-    other: (detail) => `Le microphone n’a pas pu être ouvert (${detail}). Avec des fichiers, cela marche sans lui.`,
+    insecure:
+      "Les navigateurs n’autorisent le microphone que sur les pages chargées en https ou depuis cet ordinateur.",
+    other: (detail) =>
+      `Le microphone n’a pas pu être ouvert (${detail}). Avec des fichiers, la page fonctionne sans lui.`,
   },
 
   files: {
     unreadable: (name, why) => `${name} n’a pas pu être lu : ${why}`,
     why: {
-      NOT_AUDIO: "ce n’est pas un enregistrement d’un type connu.",
-      UNSUPPORTED_ENCODING: "les enregistrements de ce type ne sont pas pris en charge. Convertissez-le en WAV.",
+      NOT_AUDIO: "ce n’est pas un format audio connu.",
+      UNSUPPORTED_ENCODING: "ce format audio n’est pas pris en charge. Convertissez le fichier en WAV.",
       TRUNCATED: "le fichier se termine trop tôt.",
-      BAD_HEADER: "son en-tête est faux.",
+      BAD_HEADER: "son en-tête n’est pas valide.",
       BAD_RATE: "sa fréquence d’échantillonnage doit être de 4 à 192 kHz.",
       BAD_CHANNELS: "il doit avoir de 1 à 64 canaux.",
-      CORRUPT_DATA: "son contenu est endommagé, ou ce navigateur ne peut pas le décoder.",
+      CORRUPT_DATA: "le son est endommagé, ou ce navigateur ne peut pas le décoder.",
     },
     tooLong: (name) => `${name} dure plus de dix minutes. Quelques secondes suffisent.`,
-    several: "Une vérification prend un seul fichier. Le premier a été pris.",
+    several: "Une vérification n’utilise qu’un fichier. Le premier a été pris.",
     empty: (name) => `${name} ne contient aucun son.`,
     busy: "Attendez la fin de l’enregistrement en cours, puis choisissez de nouveau les fichiers.",
   },
@@ -169,11 +172,11 @@ export const fr: Words = {
     failed: (why) => `Le modèle vocal n’a pas pu être chargé : ${why}`,
     why: {
       noAnswer: "le serveur ne répond pas. Vérifiez le réseau.",
-      answered: (status) => `le serveur répond avec le statut HTTP ${status}.`,
-      incomplete: "une partie seulement est arrivée.",
+      answered: (status) => `le serveur a répondu avec le statut HTTP ${status}.`,
+      incomplete: "le téléchargement est incomplet.",
     },
     insecure:
-      "Cette page ne marche que par https ou sur l’ordinateur qui la fournit : les navigateurs n’autorisent le chiffrement et le microphone que là.",
+      "Cette page ne fonctionne qu’en https ou sur l’ordinateur qui la fournit : les navigateurs n’autorisent le chiffrement et le microphone que dans ces cas.",
     retry: "Réessayer",
   },
 
@@ -191,12 +194,13 @@ export const fr: Words = {
     heading: "Rien ne quitte cet appareil",
     what: "Votre voix est enregistrée, mesurée et comparée dans ce navigateur. Les empreintes vocales sont conservées ici, chiffrées ; le son n’est pas conservé.",
     where:
-      "Les voix enregistrées sur cette page vivent dans ce navigateur, sur cet appareil. Elles ne sont pas dans le serveur qui fournit la page : ses appels ne les connaissent pas, et cette page ne connaît pas les voix du serveur.",
+      "Les voix inscrites sur cette page restent dans ce navigateur, sur cet appareil. Le serveur d’où vient cette page ne peut pas les utiliser, et cette page ne peut pas utiliser les voix inscrites sur le serveur.",
     proof: "Et vous pouvez le vérifier :",
-    locked: "Depuis que le modèle vocal est chargé, cette page s’interdit toute connexion ; le navigateur y veille.",
-    unlocked: "Dès que le modèle vocal sera chargé, la page s’interdira toute connexion.",
+    locked:
+      "Depuis que le modèle vocal est chargé, cette page bloque toutes ses propres connexions ; le navigateur y veille.",
+    unlocked: "Dès que le modèle vocal sera chargé, la page bloquera toutes ses propres connexions.",
     requests: (count) => (count === 0 ? "Requêtes depuis : aucune." : `Requêtes depuis : ${count}.`),
-    online: "Coupez le réseau, rechargez la page et essayez : tout marche encore.",
-    offline: "Votre réseau est coupé, et tout marche.",
+    online: "Coupez le réseau, rechargez la page et essayez : tout fonctionne encore.",
+    offline: "Le réseau est coupé, et tout fonctionne.",
   },
 };

@@ -8,7 +8,7 @@ export const de: Words = {
 
   signIn: {
     title: "Anmelden",
-    goingOnTo: "Weiter geht es zu",
+    goingOnTo: "Weiter zu",
     name: "Benutzername",
     password: "Passwort",
     action: "Anmelden",
@@ -21,7 +21,7 @@ export const de: Words = {
       "Eine Anwendung möchte die Verwaltungsschnittstelle (platform-api) eine Stunde lang in Ihrem Namen und mit Ihren Rechten benutzen.",
     application: "Anwendung",
     user: "Ihr Name",
-    target: "Weiter geht es zu",
+    target: "Weiter zu",
     allow: "Erlauben",
     deny: "Ablehnen",
   },
@@ -44,29 +44,29 @@ export const de: Words = {
     use: "Verwendung",
     service: "Dienstkonto (Client Credentials)",
     user: "Benutzerkonto (Authorization Code)",
-    redirectUris: "Adressen für die Rückkehr, eine je Zeile (Benutzerkonto)",
+    redirectUris: "Weiterleitungsadressen, eine je Zeile (Benutzerkonto)",
     create: "Anlegen",
-    secretOnce: "Bewahren Sie dieses Geheimnis jetzt auf: Es wird nicht noch einmal gezeigt.",
+    secretOnce: "Speichern Sie dieses Geheimnis jetzt: Es wird nicht noch einmal angezeigt.",
     clientId: "Client-ID",
     clientSecret: "Client-Geheimnis",
   },
 
   password: {
     heading: "Passwort ändern",
-    note: "Mindestens 10 Zeichen. Andere Browser werden abgemeldet, und Tokens in Ihrem Namen enden.",
-    current: "Bisheriges Passwort",
+    note: "Mindestens 10 Zeichen. Andere Browser werden abgemeldet, und Ihre Tokens werden ungültig.",
+    current: "Aktuelles Passwort",
     chosen: "Neues Passwort",
     repeated: "Neues Passwort noch einmal",
     action: "Passwort ändern",
-    changed: "Ihr Passwort ist geändert. Andere Browser sind abgemeldet, und Tokens in Ihrem Namen sind beendet.",
+    changed: "Ihr Passwort ist geändert. Andere Browser sind abgemeldet, und Ihre Tokens sind ungültig.",
   },
 
   error: {
-    title: "Das ging nicht",
+    title: "Etwas ist schiefgegangen",
     again: "Das Formular neu öffnen",
-    failed: "Der Server hat versagt.",
+    failed: "Auf dem Server ist ein Fehler aufgetreten.",
     refused:
-      "Diese Anfrage kann nicht beantwortet werden. Sagen Sie es denen, die die Anwendung betreiben, von der Sie kommen:",
+      "Diese Anfrage kann nicht beantwortet werden. Melden Sie dies dem Betreiber der Anwendung, von der Sie kommen:",
   },
 
   refusals,

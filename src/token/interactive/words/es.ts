@@ -8,7 +8,7 @@ export const es: Words = {
 
   signIn: {
     title: "Iniciar sesión",
-    goingOnTo: "Para continuar en",
+    goingOnTo: "Continuar en",
     name: "Nombre de usuario",
     password: "Contraseña",
     action: "Iniciar sesión",
@@ -21,7 +21,7 @@ export const es: Words = {
       "Una aplicación pide usar la interfaz de administración (platform-api) en su nombre durante una hora, con sus permisos.",
     application: "Aplicación",
     user: "Su nombre",
-    target: "Continuará en",
+    target: "Continuar en",
     allow: "Permitir",
     deny: "Denegar",
   },
@@ -44,29 +44,30 @@ export const es: Words = {
     use: "Uso",
     service: "Cuenta de servicio (credenciales de cliente)",
     user: "Cuenta de usuario (código de autorización)",
-    redirectUris: "Direcciones de retorno, una por línea (cuenta de usuario)",
+    redirectUris: "Direcciones de redirección, una por línea (cuenta de usuario)",
     create: "Crear",
-    secretOnce: "Guarde este secreto ahora: no se vuelve a mostrar.",
+    secretOnce: "Guarde este secreto ahora: no se volverá a mostrar.",
     clientId: "ID de cliente",
     clientSecret: "Secreto de cliente",
   },
 
   password: {
     heading: "Cambiar su contraseña",
-    note: "Al menos 10 caracteres. En los demás navegadores se cierra la sesión, y los tokens en su nombre terminan.",
+    note: "Al menos 10 caracteres. En los demás navegadores se cierra la sesión, y sus tokens se revocan.",
     current: "Contraseña actual",
     chosen: "Contraseña nueva",
-    repeated: "Contraseña nueva otra vez",
+    repeated: "Repita la contraseña nueva",
     action: "Cambiar contraseña",
     changed:
-      "Su contraseña ha cambiado. En los demás navegadores se ha cerrado la sesión, y los tokens en su nombre han terminado.",
+      "Se ha cambiado su contraseña. En los demás navegadores se ha cerrado la sesión, y sus tokens se han revocado.",
   },
 
   error: {
     title: "Algo ha fallado",
     again: "Abrir de nuevo el formulario",
-    failed: "El servidor ha fallado.",
-    refused: "No se puede responder a esta petición. Dígaselo a quienes llevan la aplicación desde la que ha venido:",
+    failed: "Se ha producido un error en el servidor.",
+    refused:
+      "No se puede responder a esta petición. Comuníquelo al responsable de la aplicación desde la que ha venido:",
   },
 
   refusals,

@@ -4,32 +4,32 @@ import type { Words } from "./en.js";
 export const fr: Words = {
   locale: "fr",
   roles: { owner: "propriétaire", member: "membre" },
-  operatorView: "la vue de l’exploitant",
+  operatorView: "la vue opérateur",
 
   signIn: {
     title: "Se connecter",
-    goingOnTo: "Pour aller vers",
+    goingOnTo: "Continuer vers",
     name: "Nom d’utilisateur",
     password: "Mot de passe",
     action: "Se connecter",
-    wrong: "Le nom d’utilisateur ou le mot de passe est faux.",
+    wrong: "Le nom d’utilisateur ou le mot de passe est incorrect.",
   },
 
   consent: {
     title: "Autoriser l’accès",
     asked:
       "Une application demande à utiliser l’interface de gestion (platform-api) en votre nom pendant une heure, avec vos droits.",
-    application: "Nom de l’application",
+    application: "Application",
     user: "Votre nom",
-    target: "Vous irez vers",
+    target: "Continuer vers",
     allow: "Autoriser",
     deny: "Refuser",
   },
 
   profile: {
     title: "Profil",
-    signedInAs: "Connecté :",
-    operatorView: "Vue de l’exploitant",
+    signedInAs: "Connecté en tant que",
+    operatorView: "Vue opérateur",
     signOut: "Se déconnecter",
     credentials: "Vos identifiants",
     credentialsNote: "Pour les programmes qui utilisent l’interface de gestion en votre nom.",
@@ -38,36 +38,34 @@ export const fr: Words = {
     delete: "Supprimer",
     deleteOf: (label) => `Supprimer ${label}`,
     deleteNote: "Les programmes qui l’utilisent ne pourront plus obtenir de jetons. C’est irréversible.",
-    deleteYes: "Supprimer pour de bon",
+    deleteYes: "Supprimer définitivement",
     newCredential: "Nouvel identifiant",
     label: "Libellé",
     use: "Usage",
     service: "Compte de service (identifiants de client)",
     user: "Compte d’utilisateur (code d’autorisation)",
-    redirectUris: "Adresses de retour, une par ligne (compte d’utilisateur)",
+    redirectUris: "Adresses de redirection, une par ligne (compte d’utilisateur)",
     create: "Créer",
-    secretOnce: "Gardez ce secret maintenant : il ne sera plus montré.",
+    secretOnce: "Enregistrez ce secret maintenant : il ne sera plus affiché.",
     clientId: "ID du client",
     clientSecret: "Secret du client",
   },
 
   password: {
     heading: "Changer votre mot de passe",
-    note: "Au moins 10 caractères. Les autres navigateurs sont déconnectés, et les jetons en votre nom prennent fin.",
+    note: "Au moins 10 caractères. Les autres navigateurs sont déconnectés, et vos jetons sont révoqués.",
     current: "Mot de passe actuel",
     chosen: "Nouveau mot de passe",
-    repeated: "Nouveau mot de passe, encore une fois",
+    repeated: "Répétez le nouveau mot de passe",
     action: "Changer le mot de passe",
-    changed:
-      "Votre mot de passe est changé. Les autres navigateurs sont déconnectés, et les jetons en votre nom ont pris fin.",
+    changed: "Votre mot de passe a été changé. Les autres navigateurs sont déconnectés, et vos jetons sont révoqués.",
   },
 
   error: {
-    title: "Cela n’a pas marché",
+    title: "Une erreur est survenue",
     again: "Rouvrir le formulaire",
-    failed: "Le serveur a échoué.",
-    refused:
-      "Cette requête ne peut pas recevoir de réponse. Dites-le à ceux qui exploitent l’application d’où vous venez :",
+    failed: "Une erreur s’est produite sur le serveur.",
+    refused: "Impossible de répondre à cette requête. Signalez-le aux responsables de l’application d’où vous venez :",
   },
 
   refusals,
