@@ -1,10 +1,19 @@
-/** Compares the documents with the code: settings, metrics, error messages, links. */
+/** Compares the documents with the code: settings, metrics, routes, error codes and messages, links. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import type { z } from "zod";
+import { StatusCode } from "../../src/contract/index.js";
+import { METHODS } from "../../src/contract/operations.js";
+import { transportCodes } from "../../src/contract/status-codes.js";
+import { engagementRoutes } from "../../src/engagement/engagement-routes.js";
 import { configSchema, ENVIRONMENT } from "../../src/server/config.js";
+import { httpBindings } from "../../src/server/http/bindings.js";
+import { createOperatorApp } from "../../src/server/operator/operator-routes.js";
+import { managementRoutes } from "../../src/token/management-routes.js";
+import { oauthRoutes } from "../../src/token/oauth-routes.js";
 import { builtInConfigurationSets } from "../../src/voiceprint/configuration-set.js";
 import { rehearse } from "../server/rehearsal.js";
 
@@ -79,7 +88,7 @@ describe("docs/configuration.md", () => {
 
   it("has every setting of the code, and no others", () => {
     const expected = [...settings.map(({ name }) => name), ...parameters].sort();
-    const variables = [...rows.keys()].filter((name) => name.startsWith("VIVAVOCE_"));
+    const variables = [...rows.keys()].filter((name) => /^[A-Z_]+$/.test(name));
     expect([...rows.keys()].filter((name) => !variables.includes(name)).sort()).toEqual(expected);
     expect(settings.length).toBeGreaterThan(80);
   });
@@ -94,6 +103,14 @@ describe("docs/configuration.md", () => {
       if (value !== undefined) expect(initial, name).toBe(plain(value));
     }
     expect(read("docs/configuration.md")).toContain("`VIVAVOCE_TELEPHONY`, default []");
+  });
+
+  it("has every environment variable that the code reads", () => {
+    const sources = filesUnder("src", /\.ts$/).map(read).join("\n");
+    const used = [...sources.matchAll(/(?:process\.env\.|\.env\(\s*")([A-Z_]+)/g)].map(([, name]) => name!);
+    const text = read("docs/configuration.md");
+    expect(used).toContain("VIVAVOCE_URL");
+    expect([...new Set(used)].filter((name) => name !== "PATH" && !text.includes(`\`${name}\``))).toEqual([]);
   });
 
   it("has each parameter of both configuration sets", () => {
@@ -119,9 +136,7 @@ describe("deploy/: alert rules and dashboard", () => {
   it("use only metrics that the box has", async () => {
     const { service } = rehearse();
     const names = new Set((await service.metrics.registry.getMetricsAsJSON()).map(({ name }) => name));
-    const text = ["deploy/alerts.yml", "deploy/grafana-dashboard.json", "deploy/README.md", "docs/operations.md"]
-      .map(read)
-      .join();
+    const text = ["deploy/alerts.yml", "deploy/grafana-dashboard.json", "deploy/README.md"].map(read).join();
     const asked = [...new Set([...text.matchAll(/\bvivavoce_[a-z0-9_]+/g)].map(([name]) => name))];
     expect(asked.length).toBeGreaterThan(8);
     const unknown = asked.filter((name) => !names.has(name) && !names.has(name.replace(/_(bucket|sum|count)$/, "")));
@@ -133,6 +148,121 @@ describe("deploy/: alert rules and dashboard", () => {
     }
   });
 });
+
+describe("docs/operations.md", () => {
+  it("has every metric of the box with its labels, and no others", () => {
+    const metrics = rehearse().service.metrics.registry.getMetricsAsArray() as unknown as {
+      readonly name: string;
+      readonly labelNames: readonly string[];
+    }[];
+    const own = metrics.filter(({ name }) => !/^vivavoce_(process|nodejs)_/.test(name));
+    // Only a box with a model has it.
+    const expected = [...own, { name: "vivavoce_model", labelNames: ["revision", "calibration"] }];
+    const codes = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
+    const documented = [...read("docs/operations.md").matchAll(/^\| (`vivavoce_[^|]*)\|([^|]*)\|/gm)].flatMap(
+      ([, names, labels]) => codes(names!).map((name) => [name, codes(labels!)] as const),
+    );
+    expect(Object.fromEntries(documented)).toEqual(
+      Object.fromEntries(expected.map(({ name, labelNames }) => [name, labelNames])),
+    );
+  });
+});
+
+/** Method and path of every route, without middleware. */
+const routesOf = (app: { readonly routes: readonly { readonly method: string; readonly path: string }[] }) => [
+  ...new Set(app.routes.filter(({ method }) => method !== "ALL").map(({ method, path }) => `${method} ${path}`)),
+];
+
+describe("paths", () => {
+  // The routes are only listed, never called.
+  const nothing = {} as never;
+
+  it("docs/server.md has every operation and its path", () => {
+    const documented = [...read("docs/server.md").matchAll(/^\| (\w+) \| (`[^|]+`) \|/gm)].flatMap(([, name, cell]) =>
+      [...cell!.matchAll(/`([^`]+)`/g)].map(([, path]) => `${name} ${path}`),
+    );
+    const bindings = httpBindings(METHODS).map(({ method, verb, path }) => `${method.name} ${verb} ${path}`);
+    expect(documented.sort()).toEqual(bindings.sort());
+  });
+
+  it("docs/operator.md has every path under /operator/v1", () => {
+    const routes = routesOf(createOperatorApp(nothing)).filter((route) => route.includes(" /operator/v1/"));
+    const section = read("docs/operator.md").split("\n## The same as JSON\n")[1]!;
+    const documented = [...section.matchAll(/^\| (`[^|]*)\|/gm)]
+      .flatMap(([, cell]) => [...cell!.matchAll(/`([^`]+)`/g)].map(([, code]) => code!))
+      .map((code) => /^(?:([A-Z]+) )?([^?]+)/.exec(code)!)
+      .map(([, method = "GET", path]) => `${method} /operator/v1/${path!.replaceAll("<id>", ":id")}`);
+    expect([...new Set(documented)].sort()).toEqual(routes.sort());
+  });
+
+  it("docs/tokens.md has every path of the management interface", () => {
+    const documented = [...read("docs/tokens.md").matchAll(/^\| `([A-Z]+ \/[^`]+)` \|[^|]*\|[^|]+\|$/gm)].map(
+      ([, route]) => route!,
+    );
+    expect(documented.sort()).toEqual(routesOf(managementRoutes(nothing, nothing)).sort());
+  });
+
+  it("docs/tokens.md has every path of OAuth and of the engagement API", () => {
+    const text = read("docs/tokens.md");
+    const paths = [oauthRoutes(nothing, nothing), engagementRoutes(nothing)].flatMap((app) =>
+      app.routes.map(({ path }) => path),
+    );
+    expect(paths.length).toBeGreaterThan(8);
+    expect(paths.filter((path) => !text.includes(path))).toEqual([]);
+  });
+});
+
+describe("error codes", () => {
+  /** The strings of a union type. */
+  const codesOf = (file: string, type: string) => {
+    const [, union] = new RegExp(`type ${type} =([^]+?");$`, "m").exec(read(file))!;
+    return [...union!.matchAll(/\| "([^"]+)"/g)].map(([, code]) => code!).sort();
+  };
+
+  it.each([
+    ["EngineError", "src/engine/engine-error.ts"],
+    ["AudioError", "src/audio/audio-error.ts"],
+    ["ModelFileError", "src/engine/model-file-error.ts"],
+  ])("docs/engine.md has those of %s", (name, file) => {
+    const [, sentence] = new RegExp(`\`${name}\\.code\`: ([^.]+)\\.`).exec(read("docs/engine.md"))!;
+    expect(sentence!.match(/\b[A-Z][A-Z_]{2,}\b/g)!.sort()).toEqual(codesOf(file, `${name}Code`));
+  });
+
+  it.each(["StoreError", "SealError"])("docs/storing.md has those of %s", (name) => {
+    const [, rows] = new RegExp(`\\| \`${name}\\.code\` \\|.*\n((?:\\|.*\n)+)`).exec(read("docs/storing.md"))!;
+    const documented = [...rows!.matchAll(/^\| `([^`]+)`/gm)].map(([, code]) => code!);
+    expect(documented.sort()).toEqual(codesOf("src/store/errors.ts", `${name}Code`));
+  });
+
+  it("docs/tokens.md has those of the token services, with their HTTP status", () => {
+    const [, object] = /const STATUS = \{([^}]+)\}/.exec(read("src/token/errors.ts"))!;
+    const codes = [...object!.matchAll(/(\w+): (\d+)/g)].map(([, code, status]) => [code!, status!]);
+    const documented = [...read("docs/tokens.md").matchAll(/^\| `(\w+)` \| (\d+)/gm)].map(([, code, status]) => [
+      code!,
+      status!,
+    ]);
+    expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(codes));
+  });
+
+  it("docs/server.md has every status, with its codes", () => {
+    const rows = [...read("docs/server.md").matchAll(/^\| ([A-Z_, ]+) \| (\d+)[^|]*\| ([A-Z_]+) \|/gm)];
+    const documented = rows.flatMap(([, names, http, grpc]) =>
+      names!.split(", ").map((name) => [name, Number(http), Code[camel(grpc!) as keyof typeof Code]]),
+    );
+    const all = Object.values(StatusCode).filter((code): code is StatusCode => typeof code === "number");
+    const expected = all
+      .filter((code) => code !== StatusCode.UNSPECIFIED && code !== StatusCode.OK)
+      .map((code) => [StatusCode[code], transportCodes(code).http, transportCodes(code).grpc]);
+    expect(documented.sort()).toEqual(expected.sort());
+  });
+});
+
+/** "INVALID_ARGUMENT" as `Code` spells it: "InvalidArgument", and "CANCELLED" with one L. */
+const camel = (name: string) =>
+  name
+    .toLowerCase()
+    .replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    .replace("Cancelled", "Canceled");
 
 describe("docs/troubleshooting.md", () => {
   it("quotes messages of the code", () => {
