@@ -4,7 +4,7 @@ import { AudioValidity } from "../contract/index.js";
 import type { Operations } from "../contract/operations.js";
 import { fileFault } from "../server/file-fault.js";
 import { findProfile, type Owner, type Recording } from "../workflow.js";
-import { CommandError } from "./command-error.js";
+import { CommandError, faultOfFile } from "./command-error.js";
 import type { RawOptions } from "./shared-options.js";
 
 export const person = (name: string, tag = ""): Owner => ({ kind: "person", name, tag });
@@ -26,8 +26,7 @@ const quoted = (word: string): string => (/^[\w.@+-]+$/.test(word) ? word : `'${
 
 /** Adds the name of the file, if the error is about the file. */
 export function faultOf(path: string, error: unknown): unknown {
-  const fault = fileFault(error);
-  if (fault) return new CommandError(`${path}: ${fault}`);
+  if (fileFault(error)) return faultOfFile(path, error);
   if (error instanceof AudioError) return new AudioError(error.code, `${path}: ${error.message}`);
   return error;
 }

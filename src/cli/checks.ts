@@ -96,7 +96,7 @@ export function identifyCommand(program: Command): void {
 /** The profiles that were compared, best first. */
 export const candidatesOf = (
   { voiceprintResults }: IdentifyResult | DetectKnownFraudstersResult,
-  names: ReadonlyMap<string, string> = new Map(),
+  names: ReadonlyMap<string, string>,
 ) =>
   voiceprintResults.map(({ gkVoiceprintProfileId, score }) => {
     const profileId = gkVoiceprintProfileId?.value ?? "";

@@ -9,7 +9,7 @@ import { VERSION } from "../server/version.js";
 import { calibrateCommand } from "./calibrate.js";
 import { callCommand } from "./call.js";
 import { identifyCommand, verifyCommand } from "./checks.js";
-import { CommandError } from "./command-error.js";
+import { CommandError, faultOfFile } from "./command-error.js";
 import { completionCommand } from "./completion.js";
 import { demoCommand } from "./demo.js";
 import { enrollCommand } from "./enroll.js";
@@ -102,8 +102,7 @@ function described(error: unknown): { message: string; hint?: string | undefined
   if (error instanceof AudioError) return { message: error.message, exitCode: ExitCode.usage };
   if (error instanceof StatusError) return describedStatus(error);
   const { path } = error as NodeJS.ErrnoException;
-  const fault = fileFault(error);
-  if (fault && path) return { message: `${path}: ${fault}`, exitCode: ExitCode.usage };
+  if (path && fileFault(error)) return faultOfFile(path, error);
   return { message: error instanceof Error ? error.message : String(error), exitCode: ExitCode.failed };
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Operations } from "../contract/operations.js";
-import { inSession, type SessionContext } from "../workflow.js";
+import { inSession, profilesIn, type SessionContext } from "../workflow.js";
 import { fraudster, profileOf } from "./calls.js";
 import { type CheckOptions, candidatesOf, check, withCheck } from "./checks.js";
 import { ExitCode } from "./exit-code.js";
@@ -35,6 +35,20 @@ export function watchlistCommand(program: Command): void {
     }),
   );
 
+  withPlace(watchlist.command("list").description("list the watchlists of a scope")).action((options: PlaceOptions) =>
+    withOperations(options, async ({ operations }) => {
+      const lists = await listsIn(operations, options.scope);
+      createOutput(options.json ?? false).answer(lists, () =>
+        lists.length === 0
+          ? `there is no watchlist in the scope "${options.scope}"`
+          : table(
+              ["watchlist", "tag", "members"],
+              lists.map(({ watchlistId, tag, profiles, owners }) => [watchlistId, tag, profiles + owners]),
+            ),
+      );
+    }),
+  );
+
   for (const [verb, operation, description] of [
     ["add", "addWatchlistMembers", "add fraudsters to a watchlist"],
     ["remove", "removeWatchlistMembers", "remove fraudsters from a watchlist"],
@@ -57,14 +71,19 @@ export function watchlistCommand(program: Command): void {
     );
   }
 
-  onOne("show", "list the members of a watchlist", async (id, { operations, context, output }) => {
+  onOne("show", "list the members of a watchlist", async (id, { operations, context, scope, output }) => {
     const list = await operations.getWatchlist({ context, gkGroupId: { value: id } });
     const members = (list.gkVoiceprintProfileIds?.uniqueIds ?? []).map(({ value }) => value);
     const owners = (list.gkOwnerIds?.uniqueIds ?? []).map(({ value }) => value);
-    output.answer({ watchlistId: id, tag: list.tag, profileIds: members, ownerIds: owners }, () =>
+    const known = await namesIn(operations, scope);
+    const names = members.map((value) => known.get(value) ?? null);
+    output.answer({ watchlistId: id, tag: list.tag, profileIds: members, names, ownerIds: owners }, () =>
       table(
-        ["member", "kind"],
-        [...members.map((value) => [value, "voiceprint"]), ...owners.map((value) => [value, "owner"])],
+        ["member", "name", "kind"],
+        [
+          ...members.map((value, i) => [value, names[i], "voiceprint"]),
+          ...owners.map((value) => [value, null, "owner"]),
+        ],
       ),
     );
   });
@@ -77,7 +96,7 @@ export function watchlistCommand(program: Command): void {
   onOne(
     "consistency",
     "check whether all voiceprints of a watchlist were made by the current model",
-    async (id, { operations, context, output }) => {
+    async (id, { operations, context, scope, output }) => {
       const found = await operations.checkWatchlistConsistency({
         context,
         target: { case: "watchlist", value: { uniqueId: { value: id } } },
@@ -90,11 +109,12 @@ export function watchlistCommand(program: Command): void {
           (print) => print.voiceprintDetails?.gkVoiceprintProfileId?.value ?? "",
         ),
       };
+      const names = await namesIn(operations, scope);
       output.answer(answer, () =>
         facts([
           ["compatible", answer.compatible],
           ["incompatible", answer.incompatible],
-          ...answer.incompatibleProfiles.map((profile) => ["  enroll again", profile] as const),
+          ...answer.incompatibleProfiles.map((profile) => ["  enroll again", names.get(profile) ?? profile] as const),
         ]),
       );
       if (answer.incompatible > 0) process.exitCode = ExitCode.no;
@@ -114,11 +134,13 @@ export function watchlistCommand(program: Command): void {
         target: { case: "watchlist", value: { uniqueId: { value: id } } },
         ...audio,
       });
+      const names = await namesIn(operations, options.scope);
+      const best = result!.voiceprintDetails?.gkVoiceprintProfileId?.value;
       return {
-        subject: result!.voiceprintDetails?.gkVoiceprintProfileId?.value ?? null,
+        subject: best ? (names.get(best) ?? best) : null,
         result: result!,
         score: result!.fraudDetectionScore,
-        candidates: candidatesOf(result!),
+        candidates: candidatesOf(result!, names),
       };
     });
   });
@@ -127,14 +149,33 @@ export function watchlistCommand(program: Command): void {
 interface ListCall {
   readonly operations: Operations;
   readonly context: SessionContext;
+  readonly scope: string;
   readonly output: Output;
 }
 
 function onList(options: PlaceOptions, work: (call: ListCall) => Promise<void>): Promise<void> {
   const output = createOutput(options.json ?? false);
   return withOperations(options, ({ operations }) =>
-    inSession(operations, options, (context) => work({ operations, context, output })),
+    inSession(operations, options, (context) => work({ operations, context, scope: options.scope, output })),
   );
+}
+
+/** Names of fraudsters by the ids of their voiceprints. */
+async function namesIn(operations: Operations, scope: string): Promise<ReadonlyMap<string, string>> {
+  const profiles = await profilesIn(operations, scope, "fraudster");
+  return new Map(profiles.map(({ id, name }) => [id, name]));
+}
+
+async function listsIn(operations: Operations, scope: string) {
+  const lists = [];
+  let pageToken = "";
+  do {
+    const page = await operations.listWatchlists({ context: { gkScopeId: { value: scope } }, pageToken });
+    for (const { gkGroupId, tag, numberOfProfiles, numberOfOwners } of page.groups)
+      lists.push({ watchlistId: gkGroupId!.value, tag, profiles: numberOfProfiles, owners: numberOfOwners });
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return lists;
 }
 
 async function profilesOf(operations: Operations, scope: string, names: readonly string[]) {

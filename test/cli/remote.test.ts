@@ -145,7 +145,7 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     const id = created.json.watchlistId as string;
     expect(await run("watchlist", "check", id, ...voices("mallory", 4), ...place, "--json")).toMatchObject({
       code: 1,
-      json: { decision: "FRAUD" },
+      json: { decision: "FRAUD", subject: "mallory", candidates: [{ name: "mallory" }] },
     });
     expect(await run("watchlist", "check", id, ...voices("ada", 4), ...place, "--json")).toMatchObject({
       code: 0,
@@ -154,7 +154,13 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     expect((await run("watchlist", "show", id, ...place, "--json")).json).toMatchObject({
       tag: "known",
       profileIds: [expect.any(String)],
+      names: ["mallory"],
     });
+    expect((await run("watchlist", "show", id, ...place)).out).toContain("mallory");
+    const lists = await run("watchlist", "list", ...place, "--json");
+    expect(lists.json).toContainEqual({ watchlistId: id, tag: "known", profiles: 1, owners: 0 });
+    expect((await run("watchlist", "list", ...place)).out).toContain(id);
+
     expect((await run("watchlist", "consistency", id, ...place, "--json")).json).toMatchObject({
       compatible: 1,
       incompatible: 0,
@@ -162,6 +168,7 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     expect((await run("watchlist", "remove", id, "mallory", ...place)).code).toBe(0);
     expect((await run("watchlist", "show", id, ...place, "--json")).json.profileIds).toEqual([]);
     expect((await run("watchlist", "delete", id, ...place)).code).toBe(0);
+    expect((await run("watchlist", "list", ...place)).out).toBe('there is no watchlist in the scope "default"\n');
     expect((await run("watchlist", "show", id, ...place)).code).toBe(2);
   });
 
@@ -212,11 +219,7 @@ describe("errors are clear", () => {
   });
 
   it.each([
-    [
-      ["keys", "rotate", "--store", "text.wav"],
-      2,
-      /^error: store: \S+text\.wav: expected a folder here, found a file\n$/,
-    ],
+    [["keys", "rotate", "--store", "text.wav"], 2, /^error: there is no store in \S+text\.wav\n$/],
     [
       ["serve", "--store", "postgres://127.0.0.1:9/x", "--set", "seal.keys=keys.wav"],
       4,
@@ -310,7 +313,7 @@ describe("demo voices", () => {
     await mkdir(join(folder, "full"));
     await symlink("/dev/full", join(folder, "full", "ada-1.wav"));
     expect(await run("demo", "--wav", join(folder, "full"))).toMatchObject({
-      code: 2,
+      code: 4,
       err: expect.stringMatching(/^error: \S+ada-1\.wav: the disk is full; free some space and start again\n$/),
     });
   });
