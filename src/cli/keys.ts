@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { Command } from "commander";
 import { isFolder, loadConfig } from "../server/config.js";
 import { openConfiguredStore } from "../server/open-store.js";
@@ -41,7 +42,7 @@ async function rotate(options: Options): Promise<void> {
     flags: { store: options.store },
   });
   // A store that is not there would be created, and the answer would be that it has no keys.
-  if (isFolder(config.store) && !existsSync(config.store))
+  if (isFolder(config.store) && !existsSync(join(config.store, "database")))
     throw new CommandError(`there is no store in ${config.store}`);
   const store = await openConfiguredStore(config).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === "locked")

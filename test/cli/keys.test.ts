@@ -1,5 +1,5 @@
 /** `vivavoce keys rotate`: how an operator replaces the key of a scope, or the master key. */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -117,4 +117,7 @@ test("does not create a store where there is none", async () => {
     err: `error: there is no store in ${nowhere}\n`,
   });
   await expect(readFile(nowhere)).rejects.toThrow("ENOENT");
+  await mkdir(nowhere);
+  expect((await run("keys", "rotate", "--store", nowhere)).err).toBe(`error: there is no store in ${nowhere}\n`);
+  expect(await readdir(nowhere)).toEqual([]);
 });
