@@ -39,7 +39,7 @@ export interface ScoredTrial extends Expectation {
 
 export interface Estimate {
   readonly value: number;
-  /** 95 %, over speakers; absent if there are too few speakers. The upper limit of a rate without errors follows from the number of speakers. */
+  /** 95 %, over speakers; absent if there are too few speakers, and for a cost of 0. The upper limit of a rate without errors follows from the number of speakers. */
   readonly interval: Interval | null;
 }
 
@@ -210,8 +210,12 @@ function bootstrap(
   return figures.map(({ of, units }, f) => {
     const value = of(null);
     const interval = percentileInterval(values[f]!);
-    const hasNoError = interval !== null && units !== undefined && value === 0;
-    return { value, interval: hasNoError ? { low: 0, high: Math.max(interval.high, ruleOfThree(units)) } : interval };
+    if (interval === null || value !== 0) return { value, interval };
+    // A cost has no such limit: 0 to 0 would claim a certainty that is not there.
+    return {
+      value,
+      interval: units === undefined ? null : { low: 0, high: Math.max(interval.high, ruleOfThree(units)) },
+    };
   });
 }
 

@@ -1,7 +1,7 @@
 /** The figures of an evaluation as tables, for the command line and the report. */
 import type { Evaluation } from "./evaluate.js";
 import { decimal, percent, rate } from "./format.js";
-import type { BandSummary, Summary } from "./summary.js";
+import type { BandSummary, OperatingPoint, Summary } from "./summary.js";
 import { type Pair, promiseInWords, worstPairs } from "./verdicts.js";
 
 export interface FigureTable {
@@ -79,10 +79,12 @@ const bands = (measure: string, list: readonly BandSummary[]): FigureTable => ({
     label,
     trials,
     ...(summary
-      ? [percent(summary.equalErrorRate), percent(summary.operatingPoints[0]!.fnmr), decimal(summary.cllr)]
+      ? [percent(summary.equalErrorRate), fnmrOf(summary.operatingPoints[0]!), decimal(summary.cllr)]
       : ["one kind of trial only", "", ""]),
   ]),
 });
+
+const fnmrOf = ({ fnmr, resolved }: OperatingPoint) => (resolved ? percent(fnmr) : "too few trials");
 
 const pairs = (title: string, list: readonly Pair[]): FigureTable => ({
   title,

@@ -290,17 +290,16 @@ describe("bootstrap over speakers", () => {
   };
 
   it("without errors, gives an upper limit by the number of speakers, or of pairs of speakers", () => {
-    const {
-      equalErrorRate: eer,
-      cllr,
-      operatingPoints,
-      promisedPoints,
-    } = summarize(everybody(6), { threshold: () => 0 })!;
+    const summary = summarize(everybody(6), { threshold: () => 0 })!;
+    const { equalErrorRate: eer, cllr, operatingPoints, promisedPoints } = summary;
     const ofSpeakers = 1 - 0.05 ** (1 / 6);
     expect(eer).toEqual({ value: 0, interval: { low: 0, high: ofSpeakers } });
     expect(operatingPoints[0]!.fnmr).toEqual(eer);
     expect(promisedPoints[0]!.interval).toEqual({ low: 0, high: 1 - 0.05 ** (1 / 15) });
     expect(cllr.interval!.high).toBeLessThan(0.1 /* no rate, so it has the interval of the resamples */);
+    // The same for costs, of which no resample could have another one.
+    expect(summary.minimumDetectionCost).toEqual({ value: 0, interval: null });
+    expect(summary.minimumCllr).toEqual({ value: 0, interval: null });
   });
 
   it("judges a target rate only if there are enough speakers", () => {

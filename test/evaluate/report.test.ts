@@ -5,6 +5,7 @@ import type { Evaluation } from "../../src/evaluate/evaluate.js";
 import { callersOf, openSet } from "../../src/evaluate/open-set.js";
 import { reportHtml } from "../../src/evaluate/report.js";
 import { NET_SPEECH_BANDS, type ScoredTrial, SNR_BANDS, summarize, summarizeBy } from "../../src/evaluate/summary.js";
+import { tablesOf } from "../../src/evaluate/tables.js";
 import { worstPairs } from "../../src/evaluate/verdicts.js";
 import { barriers, launch } from "../chromium.js";
 
@@ -88,6 +89,15 @@ describe("the report", () => {
     } finally {
       await browser.close();
     }
+  });
+
+  it("gives no FNMR for an amount of speech with too few trials to resolve it", () => {
+    const evaluation = evaluationOf(trials.map((trial, i) => ({ ...trial, netSpeechSeconds: i < 40 ? 2 : 5 })));
+    const table = tablesOf(evaluation, evaluation.summary!).find(({ title }) => title.startsWith("By net speech"))!;
+    expect(table.rows.map(([label, , , fnmr]) => [label, fnmr])).toEqual([
+      ["1.5 to 2.5 s", "too few trials"],
+      ["4 to 7.5 s", expect.stringContaining("%")],
+    ]);
   });
 
   it("lists each pair of speakers once, with its worst trial, the worst pairs first", () => {
