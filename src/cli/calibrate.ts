@@ -22,9 +22,9 @@ import {
 import type { Evaluation } from "../evaluate/evaluate.js";
 import { rate } from "../evaluate/format.js";
 import type { ScoredTrial } from "../evaluate/summary.js";
-import { readTrialSet } from "../evaluate/trials.js";
+import type { TrialSet } from "../evaluate/trials.js";
 import { CommandError } from "./command-error.js";
-import { decode, evaluated, MODEL, type TrialOptions } from "./evaluate.js";
+import { decode, evaluated, failuresIn, MODEL, type TrialOptions, trialsOf, unusableHint } from "./evaluate.js";
 import { modelOption } from "./model-option.js";
 import { createOutput, facts, table } from "./output.js";
 import { assertCanWrite, writeOutput } from "./output-file.js";
@@ -67,11 +67,12 @@ async function run(path: string, options: Options): Promise<void> {
   const output = createOutput(options.json ?? false);
   await assertCanWrite(options.out);
   // Starts from the model's own calibration, whichever is in use: a fit of a fit would drift.
-  const { evaluation, modelRevision } = await evaluated(path, options, { resamples: 0, calibration: null });
+  const set = await trialsOf(path);
+  const { evaluation, modelRevision } = await evaluated(set, options, { resamples: 0, calibration: null });
   const { calibration: section } = await readModelFile(await readModel(modelOption(options.model).model));
   if (section === null) throw new CommandError("the model has no calibration to start from");
   const fit = fitted(evaluation);
-  const attacks = options.attacks ? await fittedAttacks(path, options) : {};
+  const attacks = options.attacks ? await fittedAttacks(set, options) : {};
   const file: CalibrationFile = {
     format: CALIBRATION_FORMAT,
     version: CALIBRATION_VERSION,
@@ -88,15 +89,20 @@ async function run(path: string, options: Options): Promise<void> {
   await writeOutput(options.out, bytes);
   const revision = createHash("sha256").update(bytes).digest("hex");
   const after = underFit(evaluation.trials, fit);
-  const { sampledFrom } = evaluation;
-  output.answer({ file: options.out, revision, ...fit, sampledFrom, attacks }, () =>
-    [text(options.out, revision, fit, evaluation, after), ...attacksText(attacks)].join("\n"),
+  const { sampledFrom, note, unusable, unscoredTrials } = evaluation;
+  const answer = { file: options.out, revision, ...fit, sampledFrom, note, unusable, unscoredTrials, attacks };
+  output.answer(answer, () =>
+    [
+      ...(note ? [note] : []),
+      text(options.out, revision, fit, evaluation, after),
+      ...attacksText(attacks),
+      ...failuresIn(evaluation),
+    ].join("\n"),
   );
 }
 
 /** Processes every recording once more with each attack network of the model. */
-async function fittedAttacks(path: string, options: Options): Promise<FittedAttacks> {
-  const { files } = await readTrialSet(path);
+async function fittedAttacks({ files }: TrialSet, options: Options): Promise<FittedAttacks> {
   const workers = workersOf(options);
   const { openEngine } = await import("../engine/index.js");
   const engine = await openEngine({ workers, calibration: null, ...modelOption(options.model) });
@@ -132,11 +138,11 @@ function attacksText(attacks: FittedAttacks): string[] {
       ];
 }
 
-function fitted({ trials, copies }: Evaluation): FittedCalibration {
+function fitted(evaluation: Evaluation): FittedCalibration {
   try {
-    return fitCalibration(trials, copies);
+    return fitCalibration(evaluation.trials, evaluation.copies);
   } catch (error) {
-    if (error instanceof CalibrationRefusal) throw new CommandError(error.message);
+    if (error instanceof CalibrationRefusal) throw new CommandError(error.message, unusableHint(evaluation));
     throw error;
   }
 }

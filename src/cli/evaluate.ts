@@ -14,7 +14,7 @@ import {
 import { type Evaluation, evaluate } from "../evaluate/evaluate.js";
 import { lastEvaluation } from "../evaluate/last-evaluation.js";
 import { figuresOf, tablesOf } from "../evaluate/tables.js";
-import { MOST_TRIALS, readTrialSet, TrialSetError } from "../evaluate/trials.js";
+import { MOST_TRIALS, readTrialSet, type TrialSet, TrialSetError } from "../evaluate/trials.js";
 import { scoresCsv, worstPairs } from "../evaluate/verdicts.js";
 import { CacheError, VoiceCache } from "../evaluate/voice-cache.js";
 import { evaluationFile } from "../server/config.js";
@@ -23,7 +23,7 @@ import { modelNames } from "../server/model-location.js";
 import { VERSION } from "../server/version.js";
 import { makeFolders } from "../store/make-folders.js";
 import { faultOf } from "./calls.js";
-import { CommandError } from "./command-error.js";
+import { CommandError, faultOfFile } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { modelOption } from "./model-option.js";
 import { createOutput, facts, table } from "./output.js";
@@ -103,7 +103,7 @@ async function run(path: string | undefined, options: Options): Promise<void> {
   if (path === undefined) throw new CommandError("give a folder of recordings or a list of trials");
   if (typeof options.keep === "string") await makeFolders(dirname(options.keep));
   await assertCanWrite(options.report, options.scores, typeof options.keep === "string" ? options.keep : undefined);
-  const { evaluation } = await evaluated(path, options, {
+  const { evaluation } = await evaluated(await trialsOf(path), options, {
     resamples: options.resamples,
     ...(options.calibration ? { calibration: options.calibration } : {}),
   });
@@ -125,17 +125,20 @@ async function run(path: string | undefined, options: Options): Promise<void> {
 /** WAV, or formats that ffmpeg converts to WAV. */
 export const decode = async (bytes: Uint8Array) => readRecording(await toWav(bytes));
 
-/** Processes the recordings of a folder or list and scores its trials. */
+/** The trials of a folder or list. Read once for a command: a list may come through a pipe. */
+export const trialsOf = (path: string): Promise<TrialSet> =>
+  readTrialSet(path).catch((error: unknown) => {
+    if (error instanceof TrialSetError) throw new CommandError(error.message);
+    throw error;
+  });
+
+/** Processes the recordings of a set and scores its trials. */
 export async function evaluated(
-  path: string,
+  set: TrialSet,
   options: TrialOptions,
   { resamples, calibration }: { resamples: number; calibration?: string | null },
 ): Promise<{ evaluation: Evaluation; modelRevision: string }> {
   const progress = createProgress(!options.json);
-  const set = await readTrialSet(path).catch((error: unknown) => {
-    if (error instanceof TrialSetError) throw new CommandError(error.message);
-    throw error;
-  });
   const workers = workersOf(options);
   const { openEngine } = await import("../engine/index.js");
   const engine = await openEngine({
@@ -154,10 +157,9 @@ export async function evaluated(
     );
   process.once("SIGINT", interrupt);
   try {
+    const cacheFile = options.cache === false ? null : cachePath(options.cache, engine.model.revision);
     const cache =
-      options.cache === false
-        ? VoiceCache.inMemory()
-        : await openCache(cachePath(options.cache, engine.model.revision));
+      cacheFile === null ? VoiceCache.inMemory() : await VoiceCache.open(cacheFile).catch(cacheFault(cacheFile));
     let phase = "";
     const evaluation = await evaluate(
       set,
@@ -174,7 +176,7 @@ export async function evaluated(
           if (phase === "figures") process.off("SIGINT", interrupt);
         },
       },
-    );
+    ).catch(cacheFault(cacheFile));
     return { evaluation, modelRevision: engine.model.revision };
   } finally {
     progress.stop();
@@ -183,12 +185,11 @@ export async function evaluated(
   }
 }
 
-const openCache = (path: string) =>
-  VoiceCache.open(path).catch((error: unknown) => {
-    if (error instanceof CacheError) throw new CommandError(error.message);
-    const fault = fileFault(error);
-    throw fault ? new CommandError(`${path}: ${fault}`, "--no-cache works without this file") : error;
-  });
+/** Recordings that cannot be read are results, so a file that fails an evaluation is its cache. */
+export const cacheFault = (path: string | null) => (error: unknown) => {
+  if (error instanceof CacheError) throw new CommandError(error.message);
+  throw path !== null && fileFault(error) ? faultOfFile(path, error, "--no-cache works without this file") : error;
+};
 
 function comparedFiles(files: readonly string[]): readonly string[] {
   if (files.length !== 2) throw new CommandError("--compare needs two files: --compare before.json after.json");
@@ -247,9 +248,9 @@ const listed = (title: string, lines: readonly string[]): string[] => [
   ...(lines.length > mostListed ? [`  and ${lines.length - mostListed} more (--json lists all)`] : []),
 ];
 
-function text(evaluation: Evaluation): string {
-  const { summary, unusable, unscoredTrials, failedModels, copies } = evaluation;
-  const failures = [
+/** What could not be scored, and what should not have been. */
+export function failuresIn({ unusable, unscoredTrials, failedModels, copies }: Evaluation): string[] {
+  return [
     ...(copies.length === 0
       ? []
       : listed(
@@ -263,6 +264,15 @@ function text(evaluation: Evaluation): string {
           unusable.map(({ file, reason }) => `${file}: ${reason}`),
         )),
   ];
+}
+
+/** A hint for a command that had too few trials. */
+export const unusableHint = ({ unusable: [first, ...more] }: Evaluation): string | undefined =>
+  first && `recordings that could not be used: ${1 + more.length}, such as ${first.file}: ${first.reason}`;
+
+function text(evaluation: Evaluation): string {
+  const { summary } = evaluation;
+  const failures = failuresIn(evaluation);
   if (!summary)
     return ["no figures: the scored trials must include the same speaker and different speakers", ...failures].join(
       "\n",

@@ -16,7 +16,7 @@ import { ImportRefusal } from "../model-import/import-refusal.js";
 import { modelLocation } from "../server/model-location.js";
 import { faultOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
-import { comparisonTable, decode, evaluated } from "./evaluate.js";
+import { comparisonTable, decode, evaluated, trialsOf, unusableHint } from "./evaluate.js";
 import { ExitCode } from "./exit-code.js";
 import { createOutput, facts } from "./output.js";
 import { assertCanWrite, writeOutput } from "./output-file.js";
@@ -145,7 +145,7 @@ async function calibrationFor(model: Uint8Array, { speech, workers, json = false
     const file = join(folder, "imported.vvm");
     await writeFile(file, model);
     const { evaluation } = await evaluated(
-      speech,
+      await trialsOf(speech),
       { model: file, cache: false, json, ...(workers === undefined ? {} : { workers }) },
       { resamples: 0, calibration: null },
     );
@@ -226,17 +226,22 @@ async function compare(
   other: string,
   options: { speech: string; resamples: number; cache: boolean; workers?: number; json?: boolean },
 ): Promise<void> {
+  const set = await trialsOf(options.speech);
   const figures = async (name: string) => {
     const { model } = modelLocation(name);
     const file = model instanceof URL || model!.startsWith("file:") ? fileURLToPath(model!) : model!;
     const { evaluation } = await evaluated(
-      options.speech,
+      set,
       { ...options, model: file },
       { resamples: options.resamples, calibration: null },
     );
-    const { summary, openSet } = evaluation;
-    if (!summary) throw new CommandError("the scored trials must include the same speaker and different speakers");
-    return { summary, openSet };
+    const { summary, openSet, note } = evaluation;
+    if (!summary)
+      throw new CommandError(
+        "the scored trials must include the same speaker and different speakers",
+        unusableHint(evaluation),
+      );
+    return { summary, openSet, note };
   };
   const comparison = compareEvaluations(await figures(one), await figures(other));
   createOutput(options.json ?? false).answer({ one, other, ...comparison }, () =>

@@ -2,15 +2,13 @@ import { constants } from "node:fs";
 import { access, chmod, lstat, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { reasonOf } from "../server/file-fault.js";
-import { CommandError } from "./command-error.js";
+import { CommandError, faultOfFile } from "./command-error.js";
 
 const foundAt = async (path: string) => {
   // A link that leads nowhere is not a free name.
   if (!(await lstat(path).catch(() => null))) return null;
-  return stat(path).catch((error: unknown) => Promise.reject(refused(path, error)));
+  return stat(path).catch((error: unknown) => Promise.reject(faultOfFile(path, error)));
 };
-
-const refused = (path: string, error: unknown) => new CommandError(`${path}: ${reasonOf(error)}`);
 
 /** Refuses files that cannot be written, before the work whose result they are for. */
 export async function assertCanWrite(...paths: readonly (string | undefined)[]): Promise<void> {
@@ -18,7 +16,7 @@ export async function assertCanWrite(...paths: readonly (string | undefined)[]):
     if (path === undefined) continue;
     const found = await foundAt(path);
     if (found?.isDirectory()) throw new CommandError(`${path}: this is a folder, not a file`);
-    if (found) await access(path, constants.W_OK).catch((error: unknown) => Promise.reject(refused(path, error)));
+    if (found) await access(path, constants.W_OK).catch((error: unknown) => Promise.reject(faultOfFile(path, error)));
     if (found && !found.isFile()) continue;
     const folder = dirname(found ? await realpath(path) : path);
     if (!(await stat(folder).catch(() => null))?.isDirectory())
@@ -34,7 +32,10 @@ export async function writeOutput(path: string, content: string | Uint8Array, mo
   const found = await foundAt(path);
   // A device or a pipe, such as /dev/stdout, must not be replaced by a file.
   if (found && !found.isFile())
-    return writeFile(path, content).catch((error: unknown) => Promise.reject(refused(path, error)));
+    return writeFile(path, content).catch((error: NodeJS.ErrnoException) => {
+      // The reader has seen enough, as with an answer that is piped.
+      if (error.code !== "EPIPE") throw faultOfFile(path, error);
+    });
   const file = found ? await realpath(path) : path;
   const unfinished = `${file}.${process.pid}.new`;
   try {
@@ -43,6 +44,6 @@ export async function writeOutput(path: string, content: string | Uint8Array, mo
     await rename(unfinished, file);
   } catch (error) {
     await rm(unfinished, { force: true });
-    throw refused(path, error);
+    throw faultOfFile(path, error);
   }
 }

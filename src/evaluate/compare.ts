@@ -35,6 +35,7 @@ const schema = z.object({
     .array(z.object({ size: z.number(), targetRate: z.number(), fnir: z.number() }))
     .readonly()
     .default([]),
+  note: z.string().nullable().default(null),
 });
 
 export type ComparedEvaluation = z.infer<typeof schema>;
@@ -74,11 +75,12 @@ export function compareEvaluations(before: ComparedEvaluation, after: ComparedEv
   });
   const trials = ({ summary }: ComparedEvaluation) =>
     `${summary.sameTrials} same, ${summary.differentTrials} different`;
-  const note =
-    trials(before) === trials(after)
-      ? null
-      : `The trials differ (${trials(before)}; ${trials(after)}): the figures do not come from the same recordings.`;
-  return { rows: [...rows, ...lists], note };
+  const reasons = new Set([before.note, after.note].flatMap((note) => (note ? [`${note}.`] : [])));
+  if (trials(before) !== trials(after))
+    reasons.add(
+      `The trials differ (${trials(before)}; ${trials(after)}): the figures do not come from the same recordings.`,
+    );
+  return { rows: [...rows, ...lists], note: [...reasons].join("\n") || null };
 }
 
 function changeOf(before: Estimate, after: Estimate): string {

@@ -65,7 +65,7 @@ export interface Copy {
 export interface Evaluation {
   readonly modelRevision: string;
   readonly calibrationRevision: string;
-  /** What counted as a session, if the folder has no sessions. */
+  /** What counted as a session, if the folder has no sessions, and which recordings are not used. */
   readonly note: string | null;
   readonly condition: string;
   readonly recordings: number;

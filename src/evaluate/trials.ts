@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { readdir, readFile, stat } from "node:fs/promises";
-import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { seededRandom } from "./bootstrap.js";
 import { sampleOf } from "./sample.js";
 
@@ -23,7 +23,7 @@ export interface TrialSet {
   readonly trials: readonly Trial[];
   /** Present if `trials` is a random sample, because there are too many. */
   readonly sampled?: Sampled;
-  /** What counted as a session, if the folder has no sessions. */
+  /** What counted as a session, if the folder has no sessions, and which recordings are not used. */
   readonly note?: string;
 }
 
@@ -47,13 +47,15 @@ export class TrialSetError extends Error {
 
 /** Names of WAV files and of those that ffmpeg can convert (src/audio/to-wav.ts). Hidden files are copies that other systems leave behind. */
 export const isAudioName = (name: string): boolean =>
-  /^[^.].*\.(wav|flac|mp3|opus|og[ga]|m4a|mp4|aac|aiff?|aifc|au|webm|mka|amr|3gp|caf)$/i.test(name);
+  /^[^.].*\.(wav|flac|mp3|opus|og[ga]|m4a|mp4|aac|aiff?|aifc|au|webm|mka|amr|3gp|caf)$/is.test(name);
 
 /** A folder of `speaker/session/file.wav` or `speaker/file.wav`, or a text list of `label enroll[,enroll…] test`. */
 export async function readTrialSet(path: string, mostTrials = MOST_TRIALS): Promise<TrialSet> {
   const found = await stat(path).catch(() => null);
   if (found === null) throw new TrialSetError(`${path}: no such folder or list`);
-  return found.isDirectory() ? fromFolder(path, mostTrials) : fromList(path, mostTrials);
+  if (found.isDirectory()) return fromFolder(path, mostTrials);
+  // A list from a pipe (`<(…)`, /dev/stdin) has no folder of its own.
+  return fromList(path, found.isFile() ? dirname(resolve(path)) : process.cwd(), mostTrials);
 }
 
 class FileNumbers {
@@ -105,12 +107,11 @@ export function parseTrialList(text: string, root: string, mostTrials = MOST_TRI
     if (same === undefined) {
       throw new TrialSetError(`${at}: label must be one of ${[...LABELS.keys()].join(", ")}, got "${label}"`);
     }
-    const absolute = (path: string) => (isAbsolute(path) ? path : resolve(root, path));
     const enrolled = enroll.split(",").map((path) => {
       if (path === "") throw new TrialSetError(`${at}: the name of an enrollment file is empty`);
-      return numbers.number(absolute(path));
+      return numbers.number(resolve(root, path));
     });
-    const tested = numbers.number(absolute(test));
+    const tested = numbers.number(resolve(root, test));
     if (enrolled.includes(tested)) throw new TrialSetError(`${at}: ${test} is both enrolled and tested`);
     const key = enrolled.join(",");
     let model = modelNumbers.get(key);
@@ -154,13 +155,13 @@ const isUtf16 = (bytes: Uint8Array) =>
 
 const TOO_LARGE: ReadonlySet<string | undefined> = new Set(["ERR_STRING_TOO_LONG", "ERR_FS_FILE_TOO_LARGE"]);
 
-async function fromList(path: string, mostTrials: number): Promise<TrialSet> {
+async function fromList(path: string, root: string, mostTrials: number): Promise<TrialSet> {
   try {
     const bytes = await readFile(path);
     if (bytes.includes(0) && !isUtf16(bytes))
       throw new TrialSetError('not a text list (to measure one recording use "vivavoce measure")');
     if (!isUtf8(bytes)) throw new TrialSetError("the list is not in UTF-8; save it in that encoding");
-    return parseTrialList(bytes.toString(), dirname(resolve(path)), mostTrials);
+    return parseTrialList(bytes.toString(), root, mostTrials);
   } catch (error) {
     if (error instanceof TrialSetError) throw new TrialSetError(`${path}: ${error.message}`);
     if (TOO_LARGE.has((error as NodeJS.ErrnoException).code))
@@ -263,16 +264,35 @@ async function fromFolder(folder: string, mostTrials: number): Promise<TrialSet>
   if (different.all === 0) throw new TrialSetError(`${folder}: found only one speaker; at least two are needed`);
   const isSample = same.all > mostTrials || different.all > mostTrials;
   const from = { same: same.all, different: different.all };
-  const note =
-    "no speaker has two sessions: each speaker's recordings are split into two that count as sessions, so all errors are within one session";
+  const notes = [
+    ...(halved
+      ? [
+          "no speaker has two sessions: each speaker's recordings are split into two that count as sessions, so all errors are within one session",
+        ]
+      : []),
+    ...(await unusedIn(folder, files)),
+  ];
   return {
     files,
     speakers: speakers.flatMap(({ span }, speaker) => new Array<number>(span.end - span.first).fill(speaker)),
     models: speakers.flatMap(({ enrollments }) => enrollments.map(enrolling)),
     trials: [...same.trials, ...different.trials].sort((a, b) => a.model - b.model || a.test - b.test),
     ...(isSample ? { sampled: { from, callers: drawnCallers(speakers, same.trials, random) } } : {}),
-    ...(halved ? { note } : {}),
+    ...(notes.length > 0 ? { note: notes.join("; ") } : {}),
   };
+}
+
+/** Says so if there are recordings elsewhere in the folder. */
+async function unusedIn(folder: string, files: readonly string[]): Promise<string[]> {
+  const used = new Set(files);
+  const unused = (await readdir(folder, { recursive: true }))
+    .filter((path) => path.split(sep).every((name) => !name.startsWith(".")) && isAudioName(basename(path)))
+    .map((path) => resolve(folder, path))
+    .filter((path) => !used.has(path));
+  if (unused.length === 0) return [];
+  return [
+    `not used, because not named speaker/session/file or speaker/file: ${unused.length} recordings, such as ${unused.sort()[0]}`,
+  ];
 }
 
 /** Numbers of consecutive files. */

@@ -207,6 +207,46 @@ describe("an evaluation from the command line", () => {
   });
 });
 
+describe("a calibration from the command line", () => {
+  it("reads a list from a pipe, and says which recordings it could not use", async () => {
+    const files: { speaker: number; path: string }[] = [];
+    for (const speaker of [3, 8, 21, 30, 34])
+      for (const i of [1, 2, 3, 4]) {
+        const path = join(folder, "five", `s${speaker}`, `${i}.wav`);
+        await mkdir(join(folder, "five", `s${speaker}`), { recursive: true });
+        await writeFile(path, wav(speak({ speaker, seconds: 3, rateHz: 8000, seed: 30 + i }), 8000));
+        files.push({ speaker, path: `five/s${speaker}/${i}.wav` });
+      }
+    const lines = files.flatMap((one) =>
+      files
+        .filter((other) => other !== one)
+        .map((other) => `${+(one.speaker === other.speaker)} ${one.path} ${other.path}`),
+    );
+    await writeFile(join(folder, "five.txt"), [...lines, "1 five/s3/1.wav five/gone.wav"].join("\n"));
+    const command = `"${process.execPath}" "${MAIN}" calibrate <(cat five.txt) --out five.json`;
+    const fit = await execute("bash", ["-c", `${command} --json`]);
+    expect(fit).toMatchObject({ code: 0, err: "" });
+    expect(fit.json).toMatchObject({
+      speakers: 5,
+      unscoredTrials: 1,
+      unusable: [{ file: join(folder, "five/gone.wav"), reason: "no such file" }],
+      attacks: { synthetic: { recordings: 20 } },
+    });
+    const text = await vivavoce("calibrate", "five.txt", "--no-attacks", "--out", "five.json");
+    expect(text.out).toContain("five/gone.wav: no such file");
+    // Without sessions it says what it was fitted to; of too few speakers it says what it could not read.
+    const halves = await vivavoce("calibrate", "five", "--no-attacks", "--out", "five.json");
+    expect(halves.out).toMatch(/^no speaker has two sessions/);
+    await writeFile(join(folder, "gone.txt"), "1 five/gone.wav five/s3/1.wav");
+    expect(await vivavoce("calibrate", "gone.txt")).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(
+        /too few to calibrate.*\nhint: recordings that could not be used: 1, such as \S+: no such file\n$/,
+      ),
+    });
+  });
+});
+
 describe("a model, a calibration or a cache that cannot be used", () => {
   it("is named in the error", async () => {
     await writeFile(join(folder, "text.txt"), "neither");

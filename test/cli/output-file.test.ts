@@ -9,6 +9,8 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { cacheFault } from "../../src/cli/evaluate.js";
+import { ExitCode } from "../../src/cli/exit-code.js";
 import { assertCanWrite, writeOutput } from "../../src/cli/output-file.js";
 
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
@@ -65,6 +67,32 @@ describe("a file that a command writes", () => {
     await writeOutput(inFolder("pipe"), "through");
     expect(await read).toBe("through");
     expect((await lstat(inFolder("pipe"))).isFIFO()).toBe(true);
+  });
+
+  it("may be a pipe whose reader has seen enough", async () => {
+    await promisify(execFile)("mkfifo", [inFolder("pipe")]);
+    const head = execFile("head", ["-c", "1", inFolder("pipe")]);
+    const [said] = await Promise.all([
+      text(head.stdout!),
+      writeOutput(inFolder("pipe"), "more than a pipe holds".repeat(1e5)),
+    ]);
+    expect(said).toBe("m");
+  });
+
+  it("is no mistake in the command if the disk is full", async () => {
+    await expect(writeOutput("/dev/full", "figures")).rejects.toMatchObject({
+      message: "/dev/full: the disk is full; free some space and start again",
+      exitCode: ExitCode.failed,
+    });
+    // The error of a write names no file.
+    const full = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+    expect(() => cacheFault("cache.jsonl")(full)).toThrow(
+      expect.objectContaining({
+        message: "cache.jsonl: the disk is full; free some space and start again",
+        hint: "--no-cache works without this file",
+        exitCode: ExitCode.failed,
+      }),
+    );
   });
 });
 

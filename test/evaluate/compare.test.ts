@@ -47,6 +47,16 @@ describe("two evaluations", () => {
     expect(note).toMatch(/^The trials differ \(10 same, 1000 different; 12 same/);
   });
 
+  it("are compared with care if each speaker has only one session", () => {
+    const within = { ...answer, note: "no speaker has two sessions" };
+    expect(compareEvaluations(read(within)!, read(within)!).note).toBe("no speaker has two sessions.");
+    const { note } = compareEvaluations(
+      read(answer)!,
+      read({ ...within, summary: { ...answer.summary, sameTrials: 9 } })!,
+    );
+    expect(note).toMatch(/^no speaker has two sessions\.\nThe trials differ/);
+  });
+
   it("are refused without figures", () => {
     for (const wrong of [null, [], {}, { summary: null }, { summary: {} }, { ...answer, openSet: {} }])
       expect(read(wrong)).toBeNull();

@@ -1,6 +1,11 @@
+import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, open, readFile, rm, symlink, writeFile } from "node:fs/promises";
+
+>>>>>>> 1fdc7bae (Evaluation: lists from pipes, recordings that are not used, and notes of calibrate; a full disk or a closed pipe is reported as such)
+
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { seededRandom } from "../../src/evaluate/bootstrap.js";
 import { sampleOf } from "../../src/evaluate/sample.js";
@@ -51,6 +56,19 @@ describe("a list of trials", () => {
       "/speech/a/1.wav",
       "/speech/b/1.wav",
     ]);
+  });
+
+  it("takes two spellings of a path for one file", () => {
+    const { files } = parseTrialList("0 /speech/x/../a.wav b.wav\n0 a.wav ./b.wav", "/speech");
+    expect(files).toEqual(["/speech/a.wav", "/speech/b.wav"]);
+    expect(() => parseTrialList("1 /speech/./a.wav a.wav", "/speech")).toThrow("a.wav is both enrolled and tested");
+  });
+
+  it("from a pipe names files relative to the working folder", async () => {
+    const pipe = join(folder, "pipe");
+    await promisify(execFile)("mkfifo", [pipe]);
+    const [{ files }] = await Promise.all([readTrialSet(pipe), writeFile(pipe, "1 a/1.wav a/2.wav\n")]);
+    expect(files).toEqual([resolve("a/1.wav"), resolve("a/2.wav")]);
   });
 
   it("finds speakers by folder, or by the labels if there are no folders", () => {
@@ -213,6 +231,16 @@ describe("a folder", () => {
     // Of the same speaker too, if those are too many.
     const few = await readTrialSet(folder, 50);
     expect(few.trials.filter(({ same }) => same)).toHaveLength(50);
+  });
+
+  it("names recordings that it does not use, because they lie elsewhere", async () => {
+    await touch("a/1/1.wav", "a/2/x\ny.wav", "b/1/1.wav", ".trash/c/1.wav", "a/1/.copy.wav");
+    expect((await readTrialSet(folder)).note).toBeUndefined();
+    expect((await readTrialSet(folder)).files).toHaveLength(3);
+    await touch("loose.wav", "b/1/left/1.wav");
+    expect((await readTrialSet(folder)).note).toBe(
+      `not used, because not named speaker/session/file or speaker/file: 2 recordings, such as ${join(folder, "b/1/left/1.wav")}`,
+    );
   });
 
   it("follows links to folders", async () => {
