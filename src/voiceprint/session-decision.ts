@@ -91,8 +91,9 @@ interface Speaker {
 
 /**
  * Is the person speaking now? Checks of the same voice in the same call are not independent, so their excess over the
- * threshold is averaged by reliability, not summed. A clear no-match after matches means another voice, so everything
- * before it is ignored. Matches after it are averaged with it, so that an impostor gains nothing by trying again.
+ * threshold, and the band without a decision, are averaged by reliability: a session is never clearer than its clearest
+ * check. A clear no-match after matches means another voice, so everything before it is ignored. Matches after it are
+ * averaged with it, so that an impostor gains nothing by trying again.
  */
 function speakingNow(checks: readonly SessionCheck[], claimed: ReadonlySet<string> | null): Speaker {
   const compared = claimed ? ofClaimed(checks, claimed) : ofLast(checks);
@@ -101,11 +102,14 @@ function speakingNow(checks: readonly SessionCheck[], claimed: ReadonlySet<strin
   if (judged.length === 0) return { authentication: undefined, profileId: null };
   const weight = (evidence: JudgedEvidence) => Math.max(evidence.reliability, 1e-3);
   const weights = judged.reduce((sum, evidence) => sum + weight(evidence), 0);
+  const mean = (of: (evidence: JudgedEvidence) => number) =>
+    judged.reduce((sum, evidence) => sum + weight(evidence) * of(evidence), 0) / weights;
   const authentication = {
-    llr: judged.reduce((sum, evidence) => sum + weight(evidence) * (evidence.llr - evidence.threshold), 0) / weights,
+    llr: mean(({ llr, threshold }) => llr - threshold),
     threshold: 0,
     reliability: Math.max(...judged.map((evidence) => evidence.reliability)),
-    halfWidth: Math.min(...judged.map(halfWidthOf)),
+    // With the narrowest band, two checks that are UNCERTAIN could make a match.
+    halfWidth: mean(halfWidthOf),
   };
   return { authentication, profileId: compared.at(-1)!.profileId };
 }

@@ -287,6 +287,28 @@ describe("a session", () => {
     expect(decideSession([strong, weak]).decision).toBe(Decision.AUTHENTIC);
   });
 
+  test("is never clearer than its clearest check: uncertain checks are neither a match nor a no-match", () => {
+    const hasty = check({ llr: 7.8, threshold: 7, reliability: 0.6 });
+    const calm = check({ llr: 7, threshold: 7, reliability: 0.95 });
+    for (const { outcome } of [hasty, calm]) expect(outcome.decision).toBe(Decision.UNCERTAIN);
+    expect(decideSession([hasty, calm]).decision).toBe(Decision.UNCERTAIN);
+    const clear = [Decision.NO_MATCH, Decision.UNCERTAIN, Decision.AUTHENTIC];
+    const near = fc.record({
+      llr: fc.double({ min: -3, max: 3, noNaN: true }),
+      threshold: fc.constant(0),
+      reliability: fc.double({ min: 0, max: 1, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(fc.array(near, { minLength: 1, maxLength: 5 }), (given) => {
+        const checks = given.map((one) => check(one));
+        const ranks = checks.map(({ outcome }) => clear.indexOf(outcome.decision));
+        const rank = clear.indexOf(decideSession(checks).decision);
+        expect(rank).toBeGreaterThanOrEqual(Math.min(...ranks));
+        expect(rank).toBeLessThanOrEqual(Math.max(...ranks));
+      }),
+    );
+  });
+
   const match = check({ llr: 20, threshold: 7, reliability: 1 });
   const noMatch = check({ llr: -8, threshold: 7, reliability: 1 });
 
