@@ -102,9 +102,11 @@ export class StreamKernel {
       for (let first = 0; first < samples.length && !stops(); first += capacity) {
         const chunk = samples.subarray(first, first + capacity);
         kernels.writeFloats(run.inputPtr(), chunk);
-        for (let at = 0; at < chunk.length && !stops(); read = first + at) {
+        for (let at = 0, full = 0; (at < chunk.length || full) && !stops(); read = first + at) {
           at += run.streamPushUntil(at, chunk.length - at, untilFrames);
-          if ((run.streamStatus() & WINDOW_FULL) === 0) continue;
+          full = run.streamStatus() & WINDOW_FULL;
+          // A full window holds up decisions: after the last sample, they follow once it is taken.
+          if (!full) continue;
           windows.push(this.#window());
           run.streamTake();
         }

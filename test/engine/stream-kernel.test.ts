@@ -36,6 +36,23 @@ test("a stream stops where its net speech has reached the requested seconds, how
   }
 });
 
+test("the speech found so far does not depend on the length of windows, wherever the audio is cut", () => {
+  const spoken = (windowFrames: number) => {
+    const kernel = listener();
+    const found: number[] = [];
+    let state: StreamState | null = null;
+    for (let at = 0; at < samples.length; at += 256) {
+      const format: StreamFormat = { rateHz, maxSpeechSeconds: 0, windowFrames };
+      const step = kernel.advance(state, format, samples.subarray(at, at + 256));
+      state = step.state;
+      found.push(step.netSpeechSeconds);
+    }
+    return found;
+  };
+  const inOneWindow = spoken(1000);
+  for (const windowFrames of [50, 61, 127]) expect(spoken(windowFrames)).toEqual(inOneWindow);
+});
+
 test("the shortest limit of net speech is still a limit", () => {
   const step = listener().advance(null, { rateHz, maxSpeechSeconds: 0.004 }, samples);
   expect(step).toMatchObject({ ended: true, netSpeechSeconds: 0.01 });
