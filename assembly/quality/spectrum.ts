@@ -16,7 +16,7 @@ const QUIETEST: f32 = 1e-5;
 /** Frames of pauses needed before their power is used. */
 const ENOUGH_NOISE: i64 = 20;
 const ENOUGH_SPEECH: i64 = 20;
-/** The powers of pauses are counted in steps of half a decibel from -110 dB up. */
+/** The powers of pauses are counted in steps of half a decibel from -110 dB up. The first step is digital silence. */
 const STEPS: i32 = 224;
 const LOWEST_DB: f32 = -110;
 /** Pauses this far above the median are not counted as noise: they may be missed speech, or a door. */
@@ -118,13 +118,13 @@ export function spectrumPush(state: usize, sums: FrameSums, logMel: usize, speec
   }
 }
 
-/** Mean power of the pauses, without those far above the median. */
-function noisePower(state: usize): f64 {
-  const half = changetype<Spectrum>(state).noiseFrames / 2;
+/** Mean power of the pauses from step `first` up, `frames` of them, without those far above their median. */
+function noisePower(state: usize, first: i32, frames: i64): f64 {
+  const half = frames / 2;
   let below: i64 = 0;
   let last = STEPS - 1;
   let sum: f64 = 0;
-  for (let i = 0; i <= last; i++) {
+  for (let i = first; i <= last; i++) {
     const count = <i64>load<u32>(state + COUNTS + (<usize>i << 2));
     if (below <= half && below + count > half) last = min(last, i + OUTLIER_STEPS);
     below += count;
@@ -141,7 +141,15 @@ export function snrDb(state: usize): f64 {
   const s = changetype<Spectrum>(state);
   if (s.speechFrames < ENOUGH_SPEECH) return NaN;
   if (s.noiseFrames < ENOUGH_NOISE) return wadaDb(state);
-  const noise = noisePower(state);
+  const silent = <i64>load<u32>(state + COUNTS);
+  const noisy = s.noiseFrames - silent;
+  if (silent <= noisy || noisy < ENOUGH_NOISE) return ratioDb(s, noisePower(state, 0, s.noiseFrames));
+  // Most pauses are digital silence, which a recorder, a mute key or a codec put in place of the noise. The other pauses show the noise, unless
+  // they are the rests of words that a noise gate let through: then the amplitudes show that there is little.
+  return max(ratioDb(s, noisePower(state, 1, noisy)), wadaDb(state));
+}
+
+function ratioDb(s: Spectrum, noise: f64): f64 {
   const speech = s.speechPower / <f64>s.speechFrames - noise;
   if (speech <= 0) return WORST_DB;
   return max(WORST_DB, min(BEST_DB, 10 * Math.log10(speech / noise)));

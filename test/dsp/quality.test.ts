@@ -247,6 +247,19 @@ describe("signal-to-noise ratio", () => {
     for (let i = 1; i < medians.length; i++) expect(medians[i]).toBeGreaterThan(medians[i - 1] ?? 0);
   });
 
+  it("stays the same with digital silence before and after the speech, as recorders and codecs add it", () => {
+    const silence = 4 * 16000;
+    for (const speaker of [1, 2, 3]) {
+      for (const snrDb of [0, 5, 10, 20]) {
+        const x = mix(speak({ speaker, seconds: 8 }), noise(8, 16000, speaker, -30), snrDb);
+        const padded = new Float32Array(x.length + 2 * silence);
+        padded.set(x, silence);
+        const [plain, added] = [x, padded].map((samples) => listen(kernels, samples, 16000).measured.snrDb);
+        expect(Math.abs(added! - plain!), `speaker ${speaker} at ${snrDb} dB`).toBeLessThanOrEqual(4);
+      }
+    }
+  });
+
   it("is measured without pauses too, by the amplitude distribution", () => {
     const { samples, phrases } = utter({ speaker: 2, seconds: 10 });
     const spoken = Float32Array.from(
