@@ -13,7 +13,8 @@ const file = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const platform = (kind) => ({
   name: "platform",
   resolveId(source, importer) {
-    if (source.endsWith("/platform.js") && importer?.includes("engine")) return file(`dist/browser/${kind}.js`);
+    const isOfEngine = importer?.startsWith(file("dist/engine/"));
+    if (source.endsWith("/platform.js") && isOfEngine) return file(`dist/browser/${kind}.js`);
     if (source.endsWith("audio/to-wav.js")) return file("dist/browser/to-wav.js");
     return null;
   },
