@@ -1,8 +1,6 @@
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, open, readFile, rm, symlink, writeFile } from "node:fs/promises";
 
->>>>>>> 1fdc7bae (Evaluation: lists from pipes, recordings that are not used, and notes of calibrate; a full disk or a closed pipe is reported as such)
-
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
