@@ -2,8 +2,9 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { connectVoiceprints, StatusCode } from "../../src/client/index.js";
+import { Listener } from "../../src/easy-door/listener.js";
 import { localAccess } from "../../src/local-access.js";
-import { type AudioChunk, Listener, Voiceprints } from "../../src/voiceprints.js";
+import { type AudioChunk, Voiceprints } from "../../src/voiceprints.js";
 import { rateHz, silence, take } from "../processor/fixture-engine.js";
 import { openWorld, pcm16, scopeA } from "../processor/world.js";
 import { scope, startLiveBox, stopLiveBoxes } from "./live-box.js";

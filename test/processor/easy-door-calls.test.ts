@@ -3,9 +3,10 @@ import { getEventListeners } from "node:events";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { floatWav } from "../../src/audio/wav-writer.js";
 import { StatusCode, StatusError } from "../../src/contract/index.js";
+import { Listener } from "../../src/easy-door/listener.js";
 import { localAccess } from "../../src/local-access.js";
 import { seal } from "../../src/sealed-export.js";
-import { type Audio, Listener, Voiceprints, type VoiceprintsProgress } from "../../src/voiceprints.js";
+import { type Audio, Voiceprints, type VoiceprintsProgress } from "../../src/voiceprints.js";
 import { rateHz, take } from "./fixture-engine.js";
 import { openWorld, pcm16, refusal, scopeA, type World } from "./world.js";
 
