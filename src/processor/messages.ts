@@ -11,7 +11,7 @@ import type {
   CalibrationModelDetailsSchema,
   VoiceprintDetailsSchema,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import type { Measures, ModelInfo } from "../engine/port.js";
+import type { ModelInfo } from "../engine/port.js";
 import type { Id, OwnerKind, Print, ProcessedAudio, Profile, RecordedConsent } from "../store/port.js";
 import { type Risk, riskFigures } from "../voiceprint/risk.js";
 
@@ -44,14 +44,10 @@ export function consentMessage(
   return { state, time: duration(consent.at / 1000), reference: consent.reference };
 }
 
-export interface DescribedAudio {
+export interface DescribedAudio
+  extends Pick<ProcessedAudio, "channel" | "mediaChannels" | "mediaRateHz" | "measures" | "speakers"> {
   readonly mediaSegmentId: Id | null;
   readonly processedAudioId: Id | null;
-  readonly channel: number | null;
-  readonly mediaChannels: number;
-  readonly mediaRateHz: number;
-  readonly measures: Measures;
-  readonly speakers: number;
   /** Set if voices were separated; the net speech is then the caller's. */
   readonly separated?: SeparatedAudio | null;
 }

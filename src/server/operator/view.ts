@@ -1,7 +1,7 @@
 /** The data of the operator view, as JSON under /operator/v1. No audio, no embeddings. */
 import type { LastEvaluation } from "../../evaluate/last-evaluation.js";
 import type { PrintsOfModel } from "../../processor/prints-by-model.js";
-import type { GroupKind, RecordedConsent } from "../../store/port.js";
+import type { Check, GroupName, GroupSize, OwnerKind, Profile, RecordedConsent, Session } from "../../store/port.js";
 import type { FieldRate } from "../../voiceprint/field-rates.js";
 import type { CheckPart } from "../../voiceprint/session-decision.js";
 import type { LiveCallView } from "../limits/live-calls.js";
@@ -66,31 +66,21 @@ export interface LoadView {
 }
 
 /** Names are those of the contract's enumerations, without prefix. */
-export interface DecisionView {
-  readonly id: string;
-  readonly at: number;
-  readonly operation: string;
+export interface DecisionView
+  extends Pick<Check, "id" | "at" | "operation" | "risk" | "reliability" | "sessionId" | "profileId"> {
   readonly decision: string;
   readonly reason: string;
-  readonly risk: number | null;
-  readonly reliability: number | null;
-  readonly sessionId: string;
-  readonly profileId: string | null;
 }
 
-export interface ProfileView {
-  readonly id: string;
-  readonly kind: "person" | "fraudster";
+export interface ProfileView extends Pick<Profile, "id" | "tag" | "printVersion" | "createdAt"> {
+  readonly kind: OwnerKind;
   readonly ownerId: string;
-  readonly tag: string;
   /**
    * The contract's status, or OBSOLETE: made by a model that the box does not have, must be trained or enrolled again;
    * or WITHDRAWN: the person has withdrawn consent, the print is not compared.
    */
   readonly state: string;
-  readonly printVersion: number;
   readonly netSpeechSeconds: number | null;
-  readonly createdAt: number;
 }
 
 export interface ProfileDetail extends ProfileView {
@@ -103,7 +93,7 @@ export interface ProfileDetail extends ProfileView {
   /** The recordings that the print was enrolled from, and the calls that were added by adaptation. */
   readonly enrolled: readonly ProcessedSession[];
   readonly learned: readonly ProcessedSession[];
-  readonly lists: readonly { readonly id: string; readonly kind: GroupKind; readonly tag: string }[];
+  readonly lists: readonly Omit<GroupName, "scopeId">[];
 }
 
 /** Segments that a session added to a print. */
@@ -114,13 +104,8 @@ export interface ProcessedSession {
   readonly snrDb: number | null;
 }
 
-export interface SessionView {
-  readonly id: string;
+export interface SessionView extends Pick<Session, "id" | "externalId" | "startedAt" | "stoppedAt"> {
   readonly type: string;
-  readonly externalId: string;
-  readonly startedAt: number;
-  /** `null` while the session is open. */
-  readonly stoppedAt: number | null;
   /** The person that the decision is about, and the one that the latest comparison matched; empty if nobody. */
   readonly person: string;
   readonly matchedPerson: string;
@@ -170,12 +155,7 @@ export interface AudioView {
   readonly channels: number;
 }
 
-export interface WatchlistView {
-  readonly id: string;
-  readonly tag: string;
-  readonly profiles: number;
-  readonly owners: number;
-}
+export type WatchlistView = Omit<GroupSize, "scopeId" | "kind">;
 
 /** A page of a table, and the id to request the next page with. */
 export interface Page<Row> {
