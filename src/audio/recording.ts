@@ -5,10 +5,7 @@ import type { Recording } from "./port.js";
 const framesPerChunk = 16_384;
 
 /** How a format decodes its frames. `decode` fills `out` with frames of the zero-based `channel`, starting at `first`. */
-export interface FrameReader {
-  readonly rateHz: number;
-  readonly channels: number;
-  readonly frames: number;
+export interface FrameReader extends Omit<Recording, "read"> {
   /** Frames that can only be decoded together: 1, or a block of ADPCM. A chunk begins at a multiple of it. */
   readonly framesPerBlock: number;
   /** Called once per chunk and channel, in chunk order. */

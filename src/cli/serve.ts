@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import { ConfigError, isLoopback, loadConfig, type ServerConfig } from "../server/config.js";
 import { keepHeapSmall } from "../server/heap.js";
+import type { Peer } from "../server/open-store.js";
 import type { Box, FirstStart } from "../server/start.js";
 import { StoreError } from "../store/errors.js";
 import { CommandError } from "./command-error.js";
@@ -132,19 +133,12 @@ function greeting(box: Box, config: ServerConfig, secrets: readonly string[]): s
   return `${[...lines, ...secrets].join("\n")}\n`;
 }
 
-/** What the error of a port that cannot be opened contains. */
-interface Place {
-  readonly port: number;
-  readonly address: string;
-  readonly hostname: string;
-}
-
 function explained(error: unknown, store: string, host: string, port: number): unknown {
   if (error instanceof ConfigError) return error;
   if (error instanceof StoreError && error.code === "locked")
     return new CommandError(`${store} is in use by another process`);
   // Telephone lines have ports of their own.
-  const { code, port: taken = port, address, hostname } = error as NodeJS.ErrnoException & Partial<Place>;
+  const { code, port: taken = port, address, hostname } = error as NodeJS.ErrnoException & Peer;
   const where = address ?? hostname ?? host;
   const hint = taken === port ? "choose another port with --port" : "choose another port for that line in telephony";
   if (code === "EADDRINUSE") return new CommandError(`port ${taken} on ${where} is already in use`, hint);

@@ -43,11 +43,8 @@ export interface RawOptions {
   readonly channels: number;
 }
 
-export interface AudioOptions {
+export interface AudioOptions extends Partial<RawOptions> {
   readonly channel?: number;
-  readonly encoding?: RawEncoding;
-  readonly rate?: number;
-  readonly channels?: number;
 }
 
 export function withAudio(command: Command): Command {

@@ -1,29 +1,19 @@
 import type { IssueToken } from "../token/access-token.js";
 import type { Audit } from "../token/audit.js";
-import type { ClientPassword } from "../token/basic.js";
-import { knownClient } from "../token/client-credentials.js";
+import { type ClientCredentialsRequest, knownClient, type TokenResponse } from "../token/client-credentials.js";
 import { OAuthError } from "../token/errors.js";
 import { parseScope } from "../token/scopes.js";
 import type { Throttle } from "../token/throttle.js";
 import type { Registrations } from "./registrations.js";
 
 /** The response of the engagement token endpoint, with the contract's fields. */
-export interface EngagementTokenResponse {
-  readonly access_token: string;
-  readonly token_type: "bearer";
-  readonly expires_in: number;
-  readonly scope: string;
+export interface EngagementTokenResponse extends TokenResponse {
   readonly sites: readonly string[];
   readonly jti: string;
 }
 
-/** Who asks for an engagement token, and for what. */
-export interface EngagementTokenRequest {
-  readonly client: ClientPassword;
-  /** Some of the registration's scopes; null means all of them. */
-  readonly scope: string | null;
-  readonly address: string;
-}
+/** Who asks for an engagement token, and for what: some of the scopes of the registration, or all. */
+export type EngagementTokenRequest = ClientCredentialsRequest;
 
 export function createEngagementGrant(options: {
   registrations: Registrations;

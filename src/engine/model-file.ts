@@ -31,10 +31,7 @@ import {
 import { tdnnNetworkOf, tdnnProgram, tdnnTensors } from "./tdnn-layers.js";
 import type { Dtype, TensorSpec } from "./tensor-spec.js";
 
-export interface Tensor {
-  readonly name: string;
-  readonly dtype: Dtype;
-  readonly shape: readonly number[];
+export interface Tensor extends TensorSpec {
   /** A view of the file, 16-byte aligned within it. */
   readonly bytes: Uint8Array;
 }

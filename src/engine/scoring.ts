@@ -3,7 +3,7 @@ import { type Calibration, featureNames, leastSpread, type Term } from "./calibr
 import { badArgument, badModel, EngineError } from "./engine-error.js";
 import type { Kernels } from "./kernels.js";
 import type { VoiceClassAxis } from "./model-file.js";
-import type { Expectation, Score, Template, TrainedVoice, Voice, VoiceWindow } from "./port.js";
+import type { Expectation, Score, Template, TrainedVoice, Voice, VoiceAnalysis, VoiceWindow } from "./port.js";
 
 /** What scoring needs from a model. Crosses threads. */
 export interface ScoringModel {
@@ -14,11 +14,7 @@ export interface ScoringModel {
 }
 
 /** Summary of the windows of a recording. */
-export interface VoiceSummary {
-  readonly embedding: Float32Array | null;
-  readonly voiceClass: number | null;
-  readonly speakers: number;
-}
+export type VoiceSummary = Pick<VoiceAnalysis, "embedding" | "voiceClass" | "speakers">;
 
 /** Checks that this is a unit vector of the model's length: nothing else is ever scored. */
 export function checkEmbedding(embedding: Float32Array, dimensions: number): void {

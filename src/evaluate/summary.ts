@@ -20,15 +20,12 @@ import {
   type SortedTrials,
   sortedByRatio,
 } from "./metrics.js";
+import type { Trial } from "./trials.js";
 
 /** One scored comparison. */
-export interface ScoredTrial extends Expectation {
-  readonly same: boolean;
+export interface ScoredTrial extends Expectation, Trial {
   readonly llr: number;
   readonly raw: number;
-  /** Indices of the enrollment and of the tested recording. */
-  readonly model: number;
-  readonly test: number;
   readonly enrolledSpeaker: number;
   readonly testedSpeaker: number;
   readonly netSpeechSeconds: number;

@@ -1,6 +1,6 @@
 /** Writes the format that src/engine/model-file.ts reads. */
 import { createHash } from "node:crypto";
-import { MODEL_FILE_VERSION } from "../engine/model-file.js";
+import { MODEL_FILE_VERSION, type ModelFile } from "../engine/model-file.js";
 import type { NamedTensor } from "./quantize.js";
 
 const encoder = new TextEncoder();
@@ -27,11 +27,7 @@ export function sectionBytes(description: object, tensors: readonly NamedTensor[
   return section;
 }
 
-export interface ModelDescription {
-  readonly family: string;
-  readonly licence: string;
-  readonly trainingData: readonly string[];
-}
+export type ModelDescription = Pick<ModelFile, "family" | "licence" | "trainingData">;
 
 export function modelFileBytes(model: ModelDescription, sections: ReadonlyMap<string, Uint8Array>): Uint8Array {
   const bodies = [...sections.values()];

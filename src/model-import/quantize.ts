@@ -3,16 +3,13 @@
  * weights that read it. Weights have one scale per output. Because the step of each channel can be chosen freely, rows and columns
  * of a weight matrix are balanced first, so that no channel wastes the bits of the others. training/export.py does the same.
  */
-import type { Dtype } from "../engine/tensor-spec.js";
+import type { TensorSpec } from "../engine/tensor-spec.js";
 import { quantileOf } from "../evaluate/quantile.js";
 import { ImportRefusal } from "./import-refusal.js";
 import { JointRounding } from "./joint-rounding.js";
 import type { Moments } from "./moments.js";
 
-export interface NamedTensor {
-  readonly name: string;
-  readonly dtype: Dtype;
-  readonly shape: readonly number[];
+export interface NamedTensor extends TensorSpec {
   readonly values: ArrayLike<number>;
 }
 

@@ -34,8 +34,8 @@ export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "s
 /** Errors that a person can fix: reported without a stack. Each command adds its own advice for a locked store. */
 const ACTIONABLE: ReadonlySet<StoreErrorCode> = new Set(["not-owner", "unreadable", "disk-full", "no-memory"]);
 
-/** What connection errors contain. */
-interface Peer {
+/** What errors of connections and ports contain. */
+export interface Peer {
   readonly address?: string;
   readonly port?: number;
   readonly hostname?: string;

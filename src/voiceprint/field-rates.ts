@@ -55,12 +55,9 @@ export type ListCounts = readonly RateCount[];
 export type Verdict = "holds" | "exceeded" | "undecided";
 
 /** How often impostors exceeded the thresholds of a list, compared with the promised rate. */
-export interface FieldRate {
+export interface FieldRate extends Pick<RateCount, "calls" | "comparisons" | "exceeded"> {
   readonly list: CountedList;
   readonly promised: number;
-  readonly calls: number;
-  readonly comparisons: number;
-  readonly exceeded: number;
   /** `null` before the first comparison. */
   readonly met: { readonly rate: number; readonly low: number; readonly high: number } | null;
   readonly verdict: Verdict;

@@ -11,12 +11,7 @@ import { type Aead, KEY_BYTES, randomBytes } from "./aead.js";
 import { type KeyId, type KeyShelf, toHex, type WrappedKey } from "./key-ring.js";
 import { createMasterSeal, type MasterKeys } from "./master-key.js";
 
-interface KeyRow extends Record<string, unknown> {
-  readonly id: KeyId;
-  readonly purpose: WrappedKey["purpose"];
-  readonly generation: number;
-  readonly wrapped: Uint8Array;
-}
+type KeyRow = WrappedKey & Record<string, unknown>;
 
 const BATCH = 2_000;
 /** An arbitrary number that no other program uses. */
