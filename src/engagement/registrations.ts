@@ -51,15 +51,7 @@ export function createRegistrations(options: {
   const { clock, random, secrets } = options;
   const registrations = collection<StoredRegistration>(options.documents, "engagement.registrations");
 
-  function check({
-    name,
-    sites,
-    scopes = ENGAGEMENT_SCOPES,
-  }: {
-    name: string;
-    sites: readonly string[];
-    scopes?: readonly string[];
-  }) {
+  function check({ name, sites, scopes = ENGAGEMENT_SCOPES }: Parameters<Registrations["register"]>[0]) {
     if (name.trim() === "" || name.length > 128)
       throw invalidRequest(`name must have 1 to 128 characters, got ${name.length}`);
     if (sites.length === 0) throw invalidRequest("sites must name at least one site");
