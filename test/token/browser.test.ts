@@ -301,6 +301,37 @@ describe("in a real browser", () => {
     },
   );
 
+  test("another user who signs in after the first gets on: the policy allows the script of the library's page", {
+    timeout: 180_000,
+  }, async () => {
+    const { page, complaints } = await newPage();
+    const users = [(await service.users.find("olga"))!];
+    users.push(await service.users.create({ name: "mia", role: "member", password: PASSWORD }));
+    for (const user of users) {
+      const account = { kind: "user", label: user.name, redirectUris: [callback] } as const;
+      const { credential } = await service.credentials.create(user, account);
+      await page.goto(`${issuer}/sign-in`);
+      await page.getByLabel("User name").fill(user.name);
+      await page.getByLabel("Password").fill(PASSWORD);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await shows(page, "Profile");
+      const begin = new URLSearchParams({
+        client_id: credential.clientId,
+        redirect_uri: callback,
+        response_type: "code",
+        scope: "platform-api",
+        code_challenge: await oauth.calculatePKCECodeChallenge(oauth.generateRandomCodeVerifier()),
+        code_challenge_method: "S256",
+      });
+      await page.goto(`${issuer}/oauth2/authorize?${begin}`);
+      await shows(page, "Allow access");
+      expect(await page.textContent("dl")).toContain(user.name);
+      await page.getByRole("button", { name: "Allow" }).click();
+      await page.waitForURL(`${callback}**`);
+    }
+    expect(complaints).toEqual([]);
+  });
+
   test("a page of another origin can neither frame our pages nor submit our forms", async () => {
     const { page } = await newPage();
     await page.goto(`${issuer}/sign-in`);
