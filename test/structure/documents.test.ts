@@ -4,7 +4,7 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
-import type { z } from "zod";
+import { z } from "zod";
 import { StatusCode } from "../../src/contract/index.js";
 import { METHODS } from "../../src/contract/operations.js";
 import { transportCodes } from "../../src/contract/status-codes.js";
@@ -40,6 +40,8 @@ interface Setting {
   readonly name: string;
   /** `undefined` if there is no default, or if it depends on the machine. */
   readonly default: unknown;
+  /** The values of an enumeration, and the shortest secret: what the words must say. */
+  readonly mustSay?: readonly string[];
 }
 
 /** Depends on the machine. */
@@ -51,7 +53,7 @@ function settingsOf(schema: z.ZodType, name: string): Setting[] {
   switch (def.type) {
     case "default": {
       const inner = settingsOf(def.innerType, name);
-      return [{ name, default: COMPUTED.has(name) ? undefined : def.defaultValue }, ...inner.slice(1)];
+      return [{ ...inner[0]!, name, default: COMPUTED.has(name) ? undefined : def.defaultValue }, ...inner.slice(1)];
     }
     case "prefault":
     case "optional":
@@ -70,8 +72,12 @@ function settingsOf(schema: z.ZodType, name: string): Setting[] {
         ...(["object", "union"].includes(type) ? settingsOf(element, `${name}[]`) : []),
       ];
     }
-    default:
-      return [{ name, default: undefined }];
+    case "enum":
+      return [{ name, default: undefined, mustSay: Object.keys(def.entries).map((value) => `\`${value}\``) }];
+    default: {
+      const shortest = schema instanceof z.ZodString ? (schema.minLength ?? 0) : 0;
+      return [{ name, default: undefined, mustSay: shortest > 1 ? [`at least ${shortest} characters`] : [] }];
+    }
   }
 }
 
@@ -95,8 +101,12 @@ describe("docs/configuration.md", () => {
 
   it("has the variable, default and reason of each setting", () => {
     const environment = new Map(Object.entries(ENVIRONMENT).map(([variable, name]) => [name, variable]));
-    for (const { name, default: value } of settings) {
+    for (const { name, default: value, mustSay = [] } of settings) {
       const [, variable, initial, words] = rows.get(name)!;
+      expect(
+        mustSay.filter((text) => !words!.includes(text)),
+        `${name} in words`,
+      ).toEqual([]);
       expect(words!.length, `${name} in words`).toBeGreaterThan(3);
       if (!name.startsWith("telephony"))
         expect(variable, name).toBe(environment.has(name) ? `\`${environment.get(name)}\`` : "");
