@@ -42,6 +42,7 @@ export const bundles = [
   "test/web/bundlers.test.ts",
   "test/web/microphone.test.ts",
   "test/web/operator-interruptions.test.ts",
+  "test/web/operator-troubles.test.ts",
   "test/web/operator.test.ts",
   "test/web/page-interruptions.test.ts",
   "test/web/page-troubles.test.ts",

@@ -73,7 +73,7 @@ async function open(): Promise<Voices> {
         (have, all) => {
           if (!download.signal.aborted) modelBar.loading(have, all);
         },
-        download.signal,
+        download,
       ),
     ]);
     const voices = await Voices.open(model);
@@ -110,5 +110,5 @@ document.body.append(
   element("main", {}, modelBar.element, tabs.element, panel),
   element("footer", {}, privacy.element),
 );
-tabs.choose("enroll");
+tabs.open(tabs.named ?? "enroll");
 void keepPage();

@@ -16,24 +16,41 @@ export function modelOfPage(): ModelLocation {
   return { url: new URL(meta.content, document.baseURI).href, bytes: Number(meta.dataset.bytes) };
 }
 
+/** A network that brings nothing for so long has gone, though the browser would wait for minutes. */
+const longestPauseMs = 30_000;
+
+/** `download` is aborted if nothing arrives any more. */
 export async function loadModel(
   { url, bytes }: ModelLocation,
   progress: (have: number, all: number) => void,
-  signal: AbortSignal,
+  download: AbortController,
 ): Promise<Uint8Array> {
   const cache = await openShelf();
   const kept = await cache?.match(url);
   const { noAnswer, answered, incomplete } = strings.model.why;
-  const response = kept ?? (await fetch(url, { signal }).catch(() => null));
-  if (!response) throw failed(noAnswer);
-  if (!response.ok || !response.body) throw failed(answered(response.status));
-  const model = await readAll(response.body, bytes, progress).catch(() => null);
-  if (model?.length !== bytes) {
-    await cache?.delete(url);
-    throw failed(incomplete);
+  let pause: ReturnType<typeof setTimeout> | undefined;
+  const arrives = () => {
+    clearTimeout(pause);
+    pause = setTimeout(() => download.abort(), longestPauseMs);
+  };
+  try {
+    arrives();
+    const response = kept ?? (await fetch(url, { signal: download.signal }).catch(() => null));
+    if (!response) throw failed(noAnswer);
+    if (!response.ok || !response.body) throw failed(answered(response.status));
+    const model = await readAll(response.body, bytes, (have, all) => {
+      arrives();
+      progress(have, all);
+    }).catch(() => null);
+    if (model?.length !== bytes) {
+      await cache?.delete(url);
+      throw failed(incomplete);
+    }
+    if (cache && !kept) await keep(cache, url, model);
+    return model;
+  } finally {
+    clearTimeout(pause);
   }
-  if (cache && !kept) await keep(cache, url, model);
-  return model;
 }
 
 const failed = (why: string) => new ModelLoadError(strings.model.failed(why));

@@ -13,8 +13,13 @@ export class PeopleMode implements Mode {
   readonly outcome: HTMLElement;
   readonly #list = element("ul", { class: "people" }, remark(strings.people.loading));
   readonly #note = element("p", { class: "note", role: "status" });
+  #shown = "";
 
   constructor(private readonly voices: WhenReady) {
+    // Another tab may have enrolled or erased somebody. A question that is open stays if nothing changed.
+    addEventListener("focus", () => {
+      if (this.controls.isConnected) this.#refresh("if changed").catch(() => {});
+    });
     this.controls = element("div", {}, element("h2", { tabindex: -1 }, strings.people.heading), this.#list, this.#note);
     this.outcome = element(
       "div",
@@ -30,8 +35,11 @@ export class PeopleMode implements Mode {
     await this.#refresh();
   }
 
-  async #refresh(): Promise<void> {
+  async #refresh(redraw: "always" | "if changed" = "always"): Promise<void> {
     const people = await (await this.voices()).people();
+    const now = JSON.stringify(people.map(({ name, createdAt, recordings }) => [name, createdAt, recordings]));
+    if (redraw === "if changed" && now === this.#shown) return;
+    this.#shown = now;
     this.#list.replaceChildren(...people.map((person) => this.#row(person)));
     if (people.length === 0) this.#list.replaceChildren(remark(strings.people.none));
   }

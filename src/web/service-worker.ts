@@ -37,14 +37,18 @@ scope.addEventListener("fetch", (event) => {
   else event.respondWith(kept(request));
 });
 
-/** The current page, or the cached one if there is no network. */
+/** A network or proxy that takes longer for the page's few kilobytes hardly works. */
+const longestMs = 10_000;
+
+/** The current page; or the cached one if there is no network, or the server behind it does not answer. */
 async function newest(request: Request): Promise<Response> {
+  const page = await caches.match(request, { ignoreSearch: true, ignoreVary: true });
+  if (!page) return fetch(request);
   try {
-    return await fetch(request);
-  } catch (error) {
-    const page = await caches.match(request, { ignoreSearch: true, ignoreVary: true });
-    if (page) return page;
-    throw error;
+    const response = await fetch(request, { signal: AbortSignal.timeout(longestMs) });
+    return response.status < 500 ? response : page;
+  } catch {
+    return page;
   }
 }
 

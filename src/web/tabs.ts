@@ -1,4 +1,7 @@
-/** Tabs as in the ARIA Authoring Practices: arrow keys move between them, and only one is in the tab order. */
+/**
+ * Tabs as in the ARIA Authoring Practices: arrow keys move between them, and only one is in the tab order. The address names the tab that
+ * is shown, so that a reload and a bookmark keep it and the browser's Back goes to the one before.
+ */
 import { element } from "./dom.js";
 
 export class Tabs<Name extends string> {
@@ -6,6 +9,7 @@ export class Tabs<Name extends string> {
   readonly #buttons: ReadonlyMap<Name, HTMLButtonElement>;
   readonly #panel: HTMLElement;
   readonly #chosen: (name: Name) => void;
+  #shown: Name | null = null;
 
   constructor(labels: Readonly<Record<Name, string>>, label: string, panel: HTMLElement, chosen: (name: Name) => void) {
     this.#panel = panel;
@@ -23,9 +27,30 @@ export class Tabs<Name extends string> {
     );
     this.element = element("div", { class: "tabs", role: "tablist", "aria-label": label }, ...this.#buttons.values());
     this.element.addEventListener("keydown", (event) => this.#moved(event, names));
+    addEventListener("hashchange", () => {
+      const named = this.named;
+      if (named && named !== this.#shown && this.element.isConnected) this.#show(named);
+    });
+  }
+
+  /** The tab in the address, or `null`: the address may name something else on the page. */
+  get named(): Name | null {
+    return [...this.#buttons.keys()].find((name) => location.hash === `#${name}`) ?? null;
+  }
+
+  /** Shows the first tab of a visit. */
+  open(name: Name): void {
+    history.replaceState(null, "", `#${name}`);
+    this.#show(name);
   }
 
   choose(name: Name): void {
+    if (this.named !== name) history.pushState(null, "", `#${name}`);
+    this.#show(name);
+  }
+
+  #show(name: Name): void {
+    this.#shown = name;
     for (const [other, button] of this.#buttons) {
       button.setAttribute("aria-selected", String(other === name));
       button.tabIndex = other === name ? 0 : -1;

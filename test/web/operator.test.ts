@@ -452,7 +452,7 @@ test("a reload signs in by itself, and stays where it was", async () => {
   await page.getByRole("tab", { name: strings.parts.sessions, selected: true }).waitFor();
   await part("overview");
   await decisions().getByText("Authentic", { exact: true }).first().waitFor();
-  expect(page.url()).toBe(box.operatorUrl);
+  expect(page.url()).toBe(`${box.operatorUrl}#overview`);
 });
 
 test("a session that ends keeps what is typed into a dialog; afterwards the view signs in again, where it was", {

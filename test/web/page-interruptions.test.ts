@@ -218,3 +218,44 @@ test("a key that goes back in the browser also does so on a tab", { timeout: 60_
   );
   expect(isPrevented).toBe(false);
 });
+
+test("the address keeps the tab: a reload stays there, and Back goes to the one before", {
+  timeout: 120_000,
+}, async () => {
+  const isShown = (name: keyof typeof strings.modes) =>
+    page.getByRole("tab", { name: strings.modes[name], selected: true }).waitFor();
+  await page.goto(`${box.url}/#verify`);
+  await isShown("verify");
+  await page.click("#tab-people");
+  await page.reload();
+  await isReady(page);
+  await isShown("people");
+  // A place on the page is no tab.
+  await page.getByRole("link", { name: strings.privacy.short }).click();
+  await isShown("people");
+  await page.goBack();
+  await page.goBack();
+  await isShown("verify");
+  await page.goForward();
+  await isShown("people");
+});
+
+test("the list of voices shows what another tab did", { timeout: 120_000 }, async () => {
+  const listed = await people();
+  const other = await context.newPage();
+  await other.goto(`${box.url}/#people`);
+  await other.getByRole("button", { name: strings.people.eraseOf("Anna") }).click({ timeout: 60_000 });
+  await other.getByRole("button", { name: strings.people.yes }).click();
+  await says(other, strings.people.erased("Anna"));
+  await other.close();
+  await page.bringToFront();
+  await page.evaluate(() => dispatchEvent(new Event("focus")));
+  await expect
+    .poll(() => page.locator(".people strong").allTextContents())
+    .toEqual(listed.filter((one) => one !== "Anna"));
+  // A question that is open stays open if nothing changed.
+  await page.getByRole("button", { name: strings.people.eraseOf(longName) }).click();
+  await page.evaluate(() => dispatchEvent(new Event("focus")));
+  await page.waitForTimeout(1_000);
+  expect(await page.getByRole("button", { name: strings.people.yes }).count()).toBe(1);
+});

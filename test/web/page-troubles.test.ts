@@ -267,3 +267,52 @@ test("says that a voice could not be erased", { timeout: 120_000 }, async () => 
   await says(page, strings.storage.closed);
   await page.close();
 });
+
+test("a page that is ready can record when the network goes, or when the box was upgraded meanwhile", {
+  timeout: 120_000,
+}, async () => {
+  // Before the service worker has everything, and where there is none.
+  const own = await browser.newContext({ serviceWorkers: "block" });
+  const page = await own.newPage();
+  await page.goto(box.url);
+  await modelIs(page, "ready");
+  await own.setOffline(true);
+  await page.fill("#name", "Anna");
+  await page.click(".ring-button");
+  await page.waitForSelector('.ring[data-phase="recording"]', { timeout: 20_000 });
+  await own.close();
+});
+
+test("opens from the cache when a proxy answers that the box is away", { timeout: 120_000 }, async () => {
+  const own = await browser.newContext();
+  const page = await own.newPage();
+  await page.goto(box.url);
+  await modelIs(page, "ready");
+  await says(page, strings.privacy.online);
+  await page.evaluate(() => navigator.serviceWorker.ready.then(() => {}));
+  await own.route(`${box.url}/`, (route) => route.fulfill({ status: 502, body: "Bad gateway" }));
+  await page.reload();
+  await modelIs(page, "ready");
+  await own.close();
+});
+
+test("a download that no longer moves ends, and trying again loads the model", { timeout: 120_000 }, async () => {
+  const own = await browser.newContext({ serviceWorkers: "block" });
+  const page = await own.newPage();
+  // Half a minute passes in a moment.
+  await page.addInitScript(() => {
+    const set = setTimeout;
+    Object.assign(globalThis, {
+      setTimeout: (work: () => void, milliseconds = 0) => set(work, milliseconds === 30_000 ? 2_000 : milliseconds),
+    });
+  });
+  const swallow = () => {};
+  await page.route("**/*.vvm", swallow);
+  await page.goto(box.url);
+  await modelIs(page, "failed");
+  expect(await page.getByRole("alert").textContent()).toBe(strings.model.failed(strings.model.why.noAnswer));
+  await page.unroute("**/*.vvm", swallow);
+  await page.click(".model button");
+  await modelIs(page, "ready");
+  await own.close();
+});

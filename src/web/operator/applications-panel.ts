@@ -51,7 +51,8 @@ export class ApplicationsPanel {
   #ask({ submit, ...question }: Question): void {
     const again = async (given: FormData) => {
       await submit(given);
-      await this.refresh();
+      // It is done: if the list does not arrive now, it comes with the next poll.
+      await this.refresh().catch(() => {});
       this.changed();
     };
     ask({ ...question, submit: again });
@@ -141,7 +142,7 @@ export class ApplicationsPanel {
           scopes: given.getAll("services").map(String),
           gkScopes: lines(given, "scopes"),
         });
-        await this.#showSecret(made.id, made.clients[0]!.id);
+        await this.#showFirstSecret(made.id, made.clients[0]!);
       },
     });
   }
@@ -177,7 +178,7 @@ export class ApplicationsPanel {
           geography: text(given, "geography"),
           gkScopes: lines(given, "scopes"),
         });
-        await this.#showSecret(applicationId, made.id);
+        await this.#showFirstSecret(applicationId, made);
       },
     });
   }
@@ -200,6 +201,16 @@ export class ApplicationsPanel {
       action: words.secretYes,
       submit: () => this.#showSecret(applicationId, clientId),
     });
+  }
+
+  /** If it fails, the client exists all the same: the form must not create it again. */
+  async #showFirstSecret(applicationId: string, { id: clientId, name }: Client): Promise<void> {
+    try {
+      await this.#showSecret(applicationId, clientId);
+    } catch (error) {
+      const text = strings.failed((error as Error).message);
+      openDialog(words.secretOf(name), element("p", { role: "alert" }, text)).element.classList.add("small");
+    }
   }
 
   /** Creates a secret and shows it once. */

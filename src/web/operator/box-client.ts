@@ -1,11 +1,9 @@
 /** Sends requests to the box with the token of the signed-in user. */
 import type { OperatorAnswers } from "../../server/operator/view.js";
 import { applicationsOver } from "../../token/applications-client.js";
-import type { Refusal } from "../../token/refusals/en.js";
-import { refusalText } from "../../token/refusals/refusal-text.js";
+import { answerOf, refusalOf } from "./answer.js";
 import type { PageOfScope } from "./paged-table.js";
-import { answerOf, beginSignIn, type SignedIn } from "./sign-in.js";
-import { strings } from "./strings.js";
+import { beginSignIn, type SignedIn } from "./sign-in.js";
 
 /** The user is signed in but not allowed. All error messages of this client are in the reader's language. */
 export class Refused extends Error {
@@ -69,11 +67,11 @@ export class BoxClient {
     return this.#ask("GET", `/operator/v1/${name}?${new URLSearchParams(query)}`);
   }
 
-  #manage<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
+  #manage<Body>(method: string, path: string, body?: unknown): Promise<Body> {
     return this.#ask(method, `/management/v1${path}`, body);
   }
 
-  async #ask<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
+  async #ask<Body>(method: string, path: string, body?: unknown): Promise<Body> {
     const response = await answerOf(path, {
       method,
       headers: {
@@ -82,29 +80,15 @@ export class BoxClient {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    if (response.status === 204) return undefined as Answer;
-    if (response.ok) return (await response.json()) as Answer;
+    if (response.ok) return response.body as Body;
     const { status } = response;
     // Leaving the page would lose what was typed into an open dialog.
     const mayLeave = !this.#isSigningOut && document.querySelector("dialog[open]") === null;
     if (status === 401 && mayLeave && Date.now() - this.signedIn.at > freshMs) return beginSignIn();
-    const why = await refusalOf(response);
+    const why = refusalOf(response);
     if (status === 401 || status === 403) throw new Refused(why);
     throw status === 404 ? new NotFound(why) : new Error(why);
   }
-}
-
-/** Errors that a user cannot cause are for the operator of the box, and stay in English. */
-async function refusalOf(response: Response): Promise<string> {
-  const { refusal, error_description } = (await response.json().catch(() => ({}))) as {
-    refusal?: Refusal;
-    error_description?: string;
-  };
-  const known = refusal ?? (response.status === 401 ? "sessionEnded" : undefined);
-  // A box that is newer than this page may send reasons that the page does not know.
-  const text = known && strings.refusals[known];
-  if (text) return refusalText(text, strings.locale, Number(response.headers.get("retry-after")));
-  return error_description ?? strings.answered(response.status);
 }
 
 const itemPath = (kind: "profiles" | "sessions", scope: string, id: string, of = "") =>

@@ -44,7 +44,8 @@ export class Filters {
   get values(): Record<string, string> {
     const entries = [...this.#inputs].map(([name, input]) => {
       if (input.type !== "datetime-local" || input.value === "") return [name, input.value.trim()];
-      const at = new Date(input.value).getTime();
+      // While a year is typed, it begins with 0002.
+      const at = Math.max(0, new Date(input.value).getTime());
       return [name, String(input.dataset.kind === "untilTime" ? at + minuteMs : at)];
     });
     return Object.fromEntries(entries.filter(([, value]) => value !== "")) as Record<string, string>;

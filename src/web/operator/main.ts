@@ -48,26 +48,34 @@ function say(text: string, action?: { readonly label: string; readonly click: ()
 async function open(): Promise<void> {
   say(strings.signIn.going);
   try {
+    // Signing in leaves this page, and with it the part that the address names.
+    const asked = location.hash.slice(1);
+    if (Object.hasOwn(strings.parts, asked)) keepPlace({ scope: keptPlace()?.scope ?? "", part: asked });
     const client = new BoxClient(await signIn());
     const box = await client.box();
     document.body.replaceChildren();
     show(client, box);
   } catch (error) {
-    const { message, error_description } = error as Error & { error_description?: string };
-    if (error instanceof Refused)
-      say(message, {
-        label: strings.signIn.asSomebodyElse,
-        click: () => void beginSignIn(true),
-      });
-    else
-      say(strings.signIn.failed(error_description ?? message), {
-        label: strings.signIn.again,
-        click: () => void beginSignIn(),
-      });
+    sayFailure(error);
   }
 }
 
-function show(client: BoxClient, box: BoxView): void {
+/** `asSomebodyElse` asks for the password even if the browser is signed in. */
+function signInAgain(asSomebodyElse = false): void {
+  say(strings.signIn.going);
+  beginSignIn(asSomebodyElse).catch(sayFailure);
+}
+
+function sayFailure(error: unknown): void {
+  const { name, message, error_description } = error as Error & { error_description?: string };
+  // The browser's error if the page may not store anything.
+  const why = name === "SecurityError" ? strings.signIn.blocked : (error_description ?? message);
+  if (error instanceof Refused) say(why, { label: strings.signIn.asSomebodyElse, click: () => signInAgain(true) });
+  else say(strings.signIn.failed(why), { label: strings.signIn.again, click: () => signInAgain() });
+}
+
+function show(client: BoxClient, first: BoxView): void {
+  let box = first;
   const state = element("span", { class: "state", role: "status" }, strings.live);
   const pause = element("button", { type: "button", class: "quiet", click: () => live.toggle() }, strings.pause);
   const live = new Live(({ paused, lost }) => {
@@ -98,7 +106,7 @@ function show(client: BoxClient, box: BoxView): void {
   const models = modelsPanel();
   const promises = promisesPanel();
   const evaluation = new EvaluationPanel();
-  const applications = new ApplicationsPanel(client, () => void refreshScopes().catch(() => {}));
+  const applications = new ApplicationsPanel(client, () => void refreshBox().catch(() => {}));
 
   const parts: Record<Part, readonly HTMLElement[]> = {
     overview: [calls.element, decisions.element, load.element, promises.element, evaluation.element],
@@ -111,6 +119,8 @@ function show(client: BoxClient, box: BoxView): void {
   const panel = element("div", { class: "part-panel", role: "tabpanel", id: "part", tabindex: -1 });
   const tabs = new Tabs(strings.parts, strings.partsLabel, panel, (chosen) => {
     part = chosen;
+    // The browser's Back leads to another part behind them.
+    for (const dialog of document.querySelectorAll("dialog")) dialog.close();
     keepPlace({ part, scope: scope.value });
     panel.replaceChildren(...parts[chosen]);
     void Promise.allSettled([refreshLoad(), refreshCalls(), refreshDecisions(), refreshLists()]);
@@ -146,7 +156,16 @@ function show(client: BoxClient, box: BoxView): void {
     await Promise.all([refreshOverview(), refreshProfiles(), refreshSessions(), refreshApplications()]);
   };
 
+  const about = element("p", { class: "tagline" });
+  const showBox = () => {
+    const { version, modelRevision, calibrationRevision } = box;
+    about.textContent = strings.about(version, shortRevision(modelRevision), shortRevision(calibrationRevision));
+  };
+  let scopes: string | null = null;
   const showScopes = (names: readonly string[]) => {
+    // An open list of choices would close.
+    if (names.join(" ") === scopes) return;
+    scopes = names.join(" ");
     const before = scope.value;
     scope.replaceChildren(...names.map((name) => element("option", {}, name)));
     scope.disabled = names.length === 0;
@@ -154,7 +173,12 @@ function show(client: BoxClient, box: BoxView): void {
     if (names.includes(before)) scope.value = before;
     if (scope.value !== before) chosen();
   };
-  const refreshScopes = async () => showScopes((await client.box()).scopes);
+  /** Somebody may bind scopes or upgrade the box meanwhile. */
+  const refreshBox = async () => {
+    box = await client.box();
+    showBox();
+    showScopes(box.scopes);
+  };
   const chosen = () => {
     keepPlace({ part, scope: scope.value });
     for (const table of [sessions, profiles, watchlists]) table.scope = scope.value;
@@ -167,21 +191,11 @@ function show(client: BoxClient, box: BoxView): void {
   const signedOut = () => {
     live.stop();
     forgetPlace();
-    say(strings.account.signedOut, { label: strings.signIn.again, click: () => void beginSignIn() });
+    say(strings.account.signedOut, { label: strings.signIn.again, click: () => signInAgain() });
   };
-  const { version, modelRevision, calibrationRevision } = box;
+  showBox();
   document.body.append(
-    element(
-      "header",
-      {},
-      heading(),
-      account(client, box.user, signedOut),
-      element(
-        "p",
-        { class: "tagline" },
-        strings.about(version, shortRevision(modelRevision), shortRevision(calibrationRevision)),
-      ),
-    ),
+    element("header", {}, heading(), account(client, box.user, signedOut), about),
     element(
       "main",
       {},
@@ -195,12 +209,21 @@ function show(client: BoxClient, box: BoxView): void {
     scope.value = kept.scope;
     chosen();
   }
-  tabs.choose(kept && Object.hasOwn(parts, kept.part) ? (kept.part as Part) : "overview");
+  tabs.open(kept && Object.hasOwn(parts, kept.part) ? (kept.part as Part) : "overview");
   void live.every(loadEveryMs, refreshLoad);
   void live.every(callsEveryMs, refreshCalls);
   void live.every(decisionsEveryMs, refreshDecisions);
-  void live.every(tablesEveryMs, refreshLists);
+  void live.every(tablesEveryMs, async () => {
+    await refreshBox();
+    await refreshLists();
+  });
 }
+
+// Back from another page must not show names again to somebody who has signed out there, so the browser keeps nothing of the view.
+window.addEventListener("pagehide", () => document.body.replaceChildren());
+window.addEventListener("pageshow", ({ persisted }) => {
+  if (persisted) location.reload();
+});
 
 document.documentElement.lang = language;
 void open();

@@ -2,6 +2,7 @@
 import * as oauth from "oauth4webapi";
 import { OPERATOR_PAGE } from "../../token/own-pages.js";
 import { PLATFORM_SCOPE } from "../../token/scopes.js";
+import { answerOf, longestMs, refusalOf } from "./answer.js";
 import { strings } from "./strings.js";
 
 export interface SignedIn {
@@ -18,21 +19,23 @@ interface Begun {
   readonly verifier: string;
 }
 
-/** Like `fetch`, but if the box cannot be reached, the error is in the reader's language. */
-export const answerOf = (...asked: Parameters<typeof fetch>): Promise<Response> =>
-  fetch(...asked).catch(() => {
-    throw new Error(strings.noAnswer);
-  });
+/** Names of this machine. */
+const isLoopback = (host: string) => /^(localhost|\[::1\]|127(\.\d{1,3}){3})$/.test(host);
 
 /** The box's OAuth metadata. It contains the address that issues tokens; a page opened under another address is redirected there. */
 async function server(): Promise<oauth.AuthorizationServer> {
-  const response = await answerOf("/.well-known/oauth-authorization-server");
-  if (!response.ok) throw new Error(strings.answered(response.status));
-  const found = (await response.json()) as oauth.AuthorizationServer;
+  const { ok, status, body } = await answerOf("/.well-known/oauth-authorization-server");
+  if (!ok) throw new Error(strings.answered(status));
+  const found = body as oauth.AuthorizationServer;
   if (found.issuer !== location.origin) {
-    location.replace(found.issuer + OPERATOR_PAGE.path);
+    // On another machine, the address would lead to that machine.
+    if (isLoopback(new URL(found.issuer).hostname) && !isLoopback(location.hostname))
+      throw new Error(strings.signIn.elsewhere(found.issuer));
+    location.replace(found.issuer + OPERATOR_PAGE.path + location.hash);
     return leaving();
   }
+  // Browsers allow the digests of a sign-in only there.
+  if (!isSecureContext) throw new Error(strings.signIn.insecure);
   return found;
 }
 
@@ -83,17 +86,39 @@ export async function signIn(): Promise<SignedIn> {
   sessionStorage.removeItem(shelf);
   if (!begun) throw new Error(strings.refusals.signInExpired);
   const found = await server();
-  const parameters = oauth.validateAuthResponse(found, client, answer, begun.state);
-  const response = await oauth.authorizationCodeGrantRequest(
+  const parameters = parametersOf(found, answer, begun);
+  const asked = oauth.authorizationCodeGrantRequest(
     found,
     client,
     oauth.None(),
     parameters,
     location.origin + OPERATOR_PAGE.path,
     begun.verifier,
-    // A box on this machine may use http; the traffic does not leave the machine.
-    { [oauth.allowInsecureRequests]: location.protocol === "http:" },
+    {
+      // A box on this machine may use http; the traffic does not leave the machine.
+      [oauth.allowInsecureRequests]: location.protocol === "http:",
+      signal: AbortSignal.timeout(longestMs),
+    },
   );
+  const response = await asked.catch(() => {
+    throw new Error(strings.noAnswer);
+  });
+  const { ok, status, headers } = response;
+  // The code was used before, or has expired.
+  if (status === 400) throw new Error(strings.refusals.signInExpired);
+  if (!ok) {
+    const body = await response.json().catch(() => undefined);
+    throw new Error(refusalOf({ status, body, waitSeconds: Number(headers.get("retry-after")) }));
+  }
   const { access_token } = await oauth.processAuthorizationCodeResponse(found, client, response);
   return { token: access_token, at: Date.now() };
+}
+
+function parametersOf(found: oauth.AuthorizationServer, answer: URL, { state }: Begun): URLSearchParams {
+  try {
+    return oauth.validateAuthResponse(found, client, answer, state);
+  } catch (error) {
+    // Either the box says why it refused, or the answer belongs to another sign-in.
+    throw error instanceof oauth.AuthorizationResponseError ? error : new Error(strings.refusals.signInExpired);
+  }
 }

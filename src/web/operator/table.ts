@@ -67,8 +67,12 @@ export function link(value: string | null, label: string, open: (value: string) 
   );
 }
 
-export const time = (at: number, style: Intl.DateTimeFormatOptions): HTMLTimeElement =>
-  element("time", { datetime: new Date(at).toISOString() }, new Date(at).toLocaleString(strings.locale, style));
+/** In the reader's time zone. Its title is in UTC, as in the log of the box: when clocks go back, an hour comes twice. */
+export const time = (at: number, style: Intl.DateTimeFormatOptions): HTMLTimeElement => {
+  const moment = new Date(at);
+  const utc = moment.toISOString();
+  return element("time", { datetime: utc, title: utc }, moment.toLocaleString(strings.locale, style));
+};
 
 export const clock: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", second: "2-digit" };
 /** For rows of more than one day. */

@@ -35,6 +35,12 @@ export const de: Words = {
     failed: (detail) => `Die Anmeldung ist fehlgeschlagen: ${detail}`,
     again: "Anmelden",
     asSomebodyElse: "Als anderer Benutzer anmelden",
+    insecure:
+      "Browser erlauben das nur über https oder auf dem Rechner, auf dem die Box läuft. Öffnen Sie die Ansicht dort, oder richten Sie https ein (tls oder publicUrl in der Konfiguration der Box).",
+    elsewhere: (address) =>
+      `Die Box ist für ${address} eingerichtet, eine Adresse, die nur auf ihrem eigenen Rechner gilt. Setzen Sie publicUrl in ihrer Konfiguration auf die https-Adresse, die Sie verwenden.`,
+    blocked:
+      "Der Browser lässt diese Seite nichts speichern. Erlauben Sie ihr Websitedaten (Cookies) und versuchen Sie es noch einmal.",
   },
 
   account: {

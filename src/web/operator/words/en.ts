@@ -37,6 +37,11 @@ export const en = {
     failed: (detail: string) => `Signing in failed: ${detail}`,
     again: "Sign in",
     asSomebodyElse: "Sign in as another user",
+    insecure:
+      "Browsers allow it only over https, or on the machine that runs the box. Open the view there, or set up https (tls or publicUrl in the configuration of the box).",
+    elsewhere: (address: string) =>
+      `The box is set up for ${address}, which is an address only for its own machine. Set publicUrl in its configuration to the https address that you use.`,
+    blocked: "The browser does not let this page store anything. Allow site data (cookies) for it, then try again.",
   },
 
   account: {

@@ -35,6 +35,12 @@ export const es: Words = {
     failed: (detail) => `El inicio de sesión ha fallado: ${detail}`,
     again: "Iniciar sesión",
     asSomebodyElse: "Iniciar sesión con otro usuario",
+    insecure:
+      "El navegador solo lo permite por https o en el equipo donde funciona el servidor. Abra la vista allí o configure https (tls o publicUrl en la configuración del servidor).",
+    elsewhere: (address) =>
+      `El servidor está configurado para ${address}, una dirección que solo vale en su propio equipo. Ponga en publicUrl de su configuración la dirección https que usted utiliza.`,
+    blocked:
+      "El navegador no deja que esta página guarde nada. Permita los datos del sitio (cookies) e inténtelo de nuevo.",
   },
 
   account: {

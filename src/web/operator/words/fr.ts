@@ -35,6 +35,12 @@ export const fr: Words = {
     failed: (detail) => `La connexion a échoué : ${detail}`,
     again: "Se connecter",
     asSomebodyElse: "Se connecter avec un autre compte",
+    insecure:
+      "Les navigateurs ne l’autorisent que par https ou sur l’ordinateur où tourne le serveur. Ouvrez la vue là-bas, ou configurez https (tls ou publicUrl dans la configuration du serveur).",
+    elsewhere: (address) =>
+      `Le serveur est configuré pour ${address}, une adresse qui ne vaut que sur son propre ordinateur. Mettez dans publicUrl de sa configuration l’adresse https que vous utilisez.`,
+    blocked:
+      "Le navigateur ne laisse pas cette page conserver quoi que ce soit. Autorisez ses données de site (cookies), puis réessayez.",
   },
 
   account: {

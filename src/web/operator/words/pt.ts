@@ -35,6 +35,11 @@ export const pt: Words = {
     failed: (detail) => `O login falhou: ${detail}`,
     again: "Entrar",
     asSomebodyElse: "Entrar como outro usuário",
+    insecure:
+      "Os navegadores só permitem isso por https ou no computador em que o servidor está. Abra a visão lá ou configure https (tls ou publicUrl na configuração do servidor).",
+    elsewhere: (address) =>
+      `O servidor está configurado para ${address}, um endereço que só vale no próprio computador dele. Coloque em publicUrl, na configuração do servidor, o endereço https que você usa.`,
+    blocked: "O navegador não deixa esta página guardar nada. Permita os dados do site (cookies) e tente de novo.",
   },
 
   account: {

@@ -35,6 +35,11 @@ export const zh: Words = {
     failed: (detail) => `登录未成功：${detail}`,
     again: "登录",
     asSomebodyElse: "以其他人身份登录",
+    insecure:
+      "浏览器只允许通过 https 或在运行服务器的电脑上登录。请在那台电脑上打开本视图，或设置 https（服务器配置中的 tls 或 publicUrl）。",
+    elsewhere: (address) =>
+      `服务器的地址设置为 ${address}，该地址只在服务器本机有效。请在服务器配置中把 publicUrl 设置为您使用的 https 地址。`,
+    blocked: "浏览器不允许本页面保存数据。请允许本页面的网站数据（Cookie），然后重试。",
   },
 
   account: {
