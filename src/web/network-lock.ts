@@ -25,5 +25,6 @@ export class NetworkLock {
   }
 }
 
-/** The page's own script for the audio thread, loaded with the first recording. */
-const isOwnFile = (url: string) => url === new URL("./capture-worklet.js", import.meta.url).href;
+/** The page's own files that a browser may load late: the icon, the script of a worker, and that of the audio thread. */
+const ownFiles = ["icon.svg", "worker.js", "capture-worklet.js"].map((name) => new URL(name, import.meta.url).href);
+const isOwnFile = (url: string) => ownFiles.includes(url);
