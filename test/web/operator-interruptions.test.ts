@@ -175,6 +175,30 @@ test("a long id fits a phone, also in the question whether to erase it", { timeo
   }
 });
 
+test("the question whether to erase somebody can be answered on a small screen, whatever the name", {
+  timeout: 120_000,
+}, async () => {
+  const backwards = "\u202ebackwards";
+  people = [...people, backwards];
+  // A screen of 1280 x 1024 at 400 %.
+  await page.setViewportSize({ width: 320, height: 256 });
+  for (const owner of [longId, backwards]) {
+    await linkOf(owner).click();
+    await inDialog(strings.profile.erase).click();
+    // Not covered by the heading.
+    await inDialog(strings.profile.eraseYes).click({ trial: true, timeout: 10_000 });
+    await page.keyboard.press("Escape");
+    await dialogs(1);
+    await page.keyboard.press("Escape");
+    await dialogs(0);
+  }
+  // A character that turns text around is shown as one, in the table and in the question.
+  expect(await page.getByText(backwards, { exact: false }).count()).toBe(0);
+  expect(await profiles().getByText("\ufffdbackwards", { exact: true }).count()).toBe(1);
+  await page.setViewportSize({ width: 1280, height: 1000 });
+  people = people.filter((one) => one !== backwards);
+});
+
 test("filters are kept by a reload, and forgotten by signing out", { timeout: 120_000 }, async () => {
   await page.getByLabel(strings.idOrPerson).fill("ad");
   await page.getByLabel(strings.profiles.state).selectOption("OBSOLETE");

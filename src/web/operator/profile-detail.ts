@@ -5,7 +5,7 @@ import { ask } from "./dialog.js";
 import { facts } from "./facts.js";
 import { decibels, hertz, seconds } from "./figures.js";
 import { nameOf, shortRevision, strings } from "./strings.js";
-import { badge, type Cell, day, figure, id, link, moment, Table, time } from "./table.js";
+import { badge, type Cell, day, figure, id, link, moment, nameCell, readable, Table, time } from "./table.js";
 
 const words = strings.profile;
 
@@ -32,7 +32,7 @@ export async function profileDetail(
     element("h3", {}, words.lists),
     shown.lists.length === 0
       ? element("p", { class: "note" }, words.noLists)
-      : facts(shown.lists.map((list) => [`${words.listKinds[list.kind]} ${list.tag}`.trim(), id(list.id)])),
+      : facts(shown.lists.map((list) => [`${words.listKinds[list.kind]} ${readable(list.tag)}`.trim(), id(list.id)])),
     ...sessions(words.enrolled, words.noneEnrolled, shown.enrolled),
     ...sessions(words.learned, words.noneLearned, shown.learned),
     element(
@@ -45,7 +45,7 @@ export async function profileDetail(
       ...(shown.kind === "person" ? [consentAction(context, shown, again)] : []),
       button(words.erase, "danger", () =>
         ask({
-          heading: words.eraseHeading(shown.ownerId),
+          heading: words.eraseHeading(readable(shown.ownerId)),
           note: words.eraseNote,
           action: words.eraseYes,
           isDangerous: true,
@@ -93,12 +93,12 @@ function factsOf(shown: ProfileDetail, calibration: string): (readonly [string, 
     ? words.consentAt(
         words.consents[consent.state],
         new Date(consent.at).toLocaleString(strings.locale, moment),
-        consent.reference,
+        readable(consent.reference),
       )
     : words.noConsent;
   return [
-    [nameOf(shown.kind), shown.ownerId],
-    [words.tag, shown.tag || strings.none],
+    [nameOf(shown.kind), nameCell(shown.ownerId)],
+    [words.tag, nameCell(shown.tag)],
     [words.id, id(shown.id)],
     [strings.profiles.state, badge("state", shown.state, nameOf(shown.state))],
     [words.version, figure(shown.printVersion || null)],

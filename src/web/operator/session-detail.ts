@@ -4,7 +4,7 @@ import type { DetailContext, Opens } from "./detail-context.js";
 import { facts } from "./facts.js";
 import { decibels, decimal, reliability, risk, seconds } from "./figures.js";
 import { nameOf, strings } from "./strings.js";
-import { badge, type Cell, clockAndDay, figure, id, link, moment, Table, time } from "./table.js";
+import { badge, type Cell, clockAndDay, figure, id, link, moment, nameCell, Table, time } from "./table.js";
 
 const words = strings.session;
 
@@ -35,12 +35,12 @@ const factsOf = (shown: SessionDetail): (readonly [string, Cell])[] => [
   [strings.sessions.columns[4]!, nameOf(shown.reason)],
   [words.risk, figure(shown.risk, risk)],
   [words.reliability, figure(shown.reliability, reliability)],
-  [words.person, shown.person || strings.none],
-  [words.matched, shown.matchedPerson || strings.none],
+  [words.person, nameCell(shown.person)],
+  [words.matched, nameCell(shown.matchedPerson)],
   [words.type, nameOf(shown.type)],
   [words.began, time(shown.startedAt, moment)],
   [words.ended, shown.stoppedAt === null ? words.running : time(shown.stoppedAt, moment)],
-  [words.external, shown.externalId || strings.none],
+  [words.external, nameCell(shown.externalId)],
   [words.id, id(shown.id)],
   [words.engagement, id(shown.engagementId)],
 ];

@@ -50,8 +50,12 @@ export class Table<Row> {
   }
 }
 
+/** Without the invisible characters that turn the direction of text: with them, a name could show itself, or the question whether to erase it, backwards. */
+export const readable = (name: string): string => name.replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+
 /** Names may be one long word. */
-export const nameCell = (value: string): Cell => (value ? element("span", { class: "name" }, value) : strings.none);
+export const nameCell = (value: string): Cell =>
+  value ? element("span", { class: "name" }, readable(value)) : strings.none;
 
 /** Ids are long: one that does not fit is cut off, but its title shows all of it, and it can be selected completely. */
 export const id = (value: string | null): Cell =>
