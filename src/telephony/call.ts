@@ -160,13 +160,13 @@ export class Call {
 
   #logDropped({ rate }: CallFormat): void {
     const { droppedSamples, droppedKeys } = this.#requests;
-    const warn = (dropped: string, amount: string) =>
-      this.parts.log.warn(`${dropped} of a call ${dropped === "audio" ? "was" : "were"} dropped`, {
+    const warn = (message: string, amount: string) =>
+      this.parts.log.warn(message, {
         line: this.parts.line.name,
         reason: `${amount} came faster than the box could process them`,
       });
-    if (droppedSamples > 0) warn("audio", `${(droppedSamples / rate).toFixed(1)} s`);
-    if (droppedKeys > 0) warn("keys", String(droppedKeys));
+    if (droppedSamples > 0) warn("audio of a call was dropped", `${(droppedSamples / rate).toFixed(1)} s`);
+    if (droppedKeys > 0) warn("keys of a call were dropped", String(droppedKeys));
   }
 
   #leave(): void {
