@@ -44,7 +44,11 @@ export function callersOf(trials: readonly ScoredTrial[]): Caller[] {
     const caller = byTest.get(trial.test) ?? { own: [], others: new Map<number, ScoredTrial[]>() };
     byTest.set(trial.test, caller);
     if (trial.same) caller.own.push(trial);
-    else caller.others.set(trial.enrolledSpeaker, [...(caller.others.get(trial.enrolledSpeaker) ?? []), trial]);
+    else {
+      const list = caller.others.get(trial.enrolledSpeaker) ?? [];
+      list.push(trial);
+      caller.others.set(trial.enrolledSpeaker, list);
+    }
   }
   return [...byTest.values()].map(({ own, others }) => ({ own, others: [...others.values()] }));
 }
