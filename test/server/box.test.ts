@@ -314,6 +314,9 @@ describe("the typed client", () => {
     expect(both[0].profileId).toBe(both[1].profileId);
     expect(await voices.enroll("olivia", [said(140, 4)])).toMatchObject({ trained: true, reason: "TRAIN_OK" });
     expect(await voices.verify("olivia", said(140, 5))).toMatchObject({ decision: "AUTHENTIC" });
+    const shared = new Uint8Array(new SharedArrayBuffer(takes(140, 5).length));
+    shared.set(takes(140, 5));
+    expect(await voices.verify("olivia", shared)).toMatchObject({ decision: "AUTHENTIC" });
     const { person } = await voices.identify(said(140, 6), ["olivia"]);
     expect(person).toBe("olivia");
     await expect(voices.verify("olga", said(140, 5))).rejects.toThrow('the person "olga" has no voiceprint');
