@@ -117,7 +117,10 @@ describe("docs/configuration.md", () => {
 
   it("has every environment variable that the code reads", () => {
     const sources = filesUnder("src", /\.ts$/).map(read).join("\n");
-    const used = [...sources.matchAll(/(?:process\.env\.|\.env\(\s*")([A-Z_]+)/g)].map(([, name]) => name!);
+    const named = [...sources.matchAll(/(?:process\.env\.|\.env\(\s*")([A-Z_]+)/g)].map(([, name]) => name!);
+    // Options of the command line that are also variables.
+    const options = [...sources.matchAll(/\bvariable\(\s*"--([a-z-]+)/g)].map(([, name]) => name!);
+    const used = [...named, ...options.map((name) => `VIVAVOCE_${name.replaceAll("-", "_").toUpperCase()}`)];
     const text = read("docs/configuration.md");
     expect(used).toContain("VIVAVOCE_URL");
     expect([...new Set(used)].filter((name) => name !== "PATH" && !text.includes(`\`${name}\``))).toEqual([]);
