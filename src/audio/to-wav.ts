@@ -6,8 +6,10 @@
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { AudioError } from "./audio-error.js";
+import { bytesOf } from "./byte-source.js";
 import { compressedFormat } from "./compressed.js";
 import type { ToWavOptions } from "./port.js";
+import { compressedWav } from "./wav.js";
 
 const command = [
   ...["-hide_banner", "-nostdin", "-loglevel", "error", "-threads", "1"],
@@ -20,9 +22,9 @@ const command = [
 const longestMs = 60_000;
 const mostBytes = 2 ** 30;
 
-/** The bytes of a WAV file. Bytes that are already WAV or of an unknown format are returned unchanged. */
+/** The bytes of a WAV file. WAV that can be read as it is, and bytes of an unknown format, are returned unchanged. */
 export async function toWav(bytes: Uint8Array, options: ToWavOptions = {}): Promise<Uint8Array> {
-  const format = compressedFormat(bytes);
+  const format = compressedFormat(bytes) ?? compressedWav(bytesOf(bytes));
   return format === null ? bytes : inTurn(() => decoded(bytes, format, options));
 }
 
@@ -61,7 +63,7 @@ function decoded(bytes: Uint8Array, format: string, { signal, maxBytes = mostByt
     let length = 0;
     let said = "";
     ffmpeg.on("error", (error: NodeJS.ErrnoException) => {
-      const missing = `this is ${format}; install ffmpeg to read it here, or convert it to WAV`;
+      const missing = `this is ${format}; install ffmpeg to read it here, or convert it to WAV with PCM`;
       refuse(error.code === "ENOENT" ? new AudioError("UNSUPPORTED_ENCODING", missing) : error);
     });
     ffmpeg.on("close", (code) => {

@@ -11,7 +11,8 @@ import { recordingOfBytes } from "./samples.js";
 
 const formatTag = { pcm: 1, float: 3, alaw: 6, mulaw: 7, imaAdpcm: 0x11, extensible: 0xfffe } as const;
 
-const refusedFormats = new Map([
+/** Known encodings that are not read here. */
+const otherFormats = new Map([
   [0x02, "Microsoft ADPCM"],
   [0x31, "GSM 6.10"],
   [0x40, "G.721 ADPCM"],
@@ -20,8 +21,10 @@ const refusedFormats = new Map([
   [0x55, "MP3"],
   [0x64, "G.726 ADPCM"],
   [0x65, "G.722 ADPCM"],
+  [0x83, "G.729"],
   [0xff, "AAC"],
   [0x161, "Windows Media Audio"],
+  [0x28f, "G.722 ADPCM"],
 ]);
 
 const unknownLength = 0xffffffff;
@@ -89,7 +92,7 @@ function formatOf(source: ByteSource, chunk: Chunk): Format {
 }
 
 function nameOf(tag: number): string {
-  return refusedFormats.get(tag) ?? `WAV format 0x${tag.toString(16).padStart(4, "0")}`;
+  return otherFormats.get(tag) ?? `format 0x${tag.toString(16).padStart(4, "0")}`;
 }
 
 function encodingOf(format: Format): SampleEncoding {
@@ -110,8 +113,19 @@ function encodingOf(format: Format): SampleEncoding {
     );
   throw new AudioError(
     "UNSUPPORTED_ENCODING",
-    `${nameOf(tag)} is not supported; convert to PCM, float, G.711 or IMA ADPCM`,
+    `WAV with ${nameOf(tag)} is not supported; convert to PCM, float, G.711 or IMA ADPCM`,
   );
+}
+
+/** The name of a WAV file's encoding that only a decoder can read; `null` for all other bytes. */
+export function compressedWav(source: ByteSource): string | null {
+  if (!isWav(source)) return null;
+  for (const chunk of chunksOf(source)) {
+    if (chunk.id !== "fmt ") continue;
+    const { tag } = formatOf(source, chunk);
+    return Object.values<number>(formatTag).includes(tag) ? null : `WAV with ${nameOf(tag)}`;
+  }
+  return null;
 }
 
 export function recordingOfWav(source: ByteSource): Recording {

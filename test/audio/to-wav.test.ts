@@ -23,6 +23,9 @@ const formats = {
   "Ogg (Opus or Vorbis)": ["-c:a", "libopus", "-f", "ogg"],
   FLAC: ["-f", "flac"],
   AAC: ["-c:a", "aac", "-f", "adts"],
+  // As call recorders write them.
+  "WAV with Microsoft ADPCM": ["-c:a", "adpcm_ms", "-f", "wav"],
+  "WAV with G.722 ADPCM": ["-c:a", "g722", "-f", "wav"],
 };
 
 function encoded(format: keyof typeof formats): Uint8Array {
@@ -113,7 +116,9 @@ test("an upload whose decoder cannot be started is BUSY: the recording may be go
 test("without ffmpeg it says what to do", async () => {
   const mp3 = encoded("MP3");
   vi.stubEnv("PATH", "/nowhere");
-  await expect(toWav(mp3)).rejects.toThrow("this is MP3; install ffmpeg to read it here, or convert it to WAV");
+  await expect(toWav(mp3)).rejects.toThrow(
+    "this is MP3; install ffmpeg to read it here, or convert it to WAV with PCM",
+  );
 });
 
 test.each(["WAV", "FLAC"] as const)("%s is read from a pipe too, as a shell's <(…) gives it", async (format) => {
