@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { isFolder, loadConfig } from "../server/config.js";
 import { openConfiguredStore } from "../server/open-store.js";
-import { SealError, StoreError } from "../store/errors.js";
+import { StoreError } from "../store/errors.js";
 import type { Store } from "../store/port.js";
 import type { SealedStore } from "../store/sql/store.js";
 import { CommandError } from "./command-error.js";
@@ -49,11 +49,6 @@ async function rotate(options: Options): Promise<void> {
       throw new CommandError(
         `${config.store} is in use by another process`,
         "stop the box, run the command, then start the box again",
-      );
-    if (error instanceof SealError && error.code === "wrong-key")
-      throw new CommandError(
-        error.message,
-        "set the keys and the master key that the store was created with (seal.keys, seal.masterKeyFile or seal.masterKeyCommand)",
       );
     throw error;
   });

@@ -6,6 +6,7 @@ import { ModelFileError } from "../engine/model-file-error.js";
 import { ConfigError } from "../server/config.js";
 import { fileFault } from "../server/file-fault.js";
 import { VERSION } from "../server/version.js";
+import { SealError } from "../store/errors.js";
 import { calibrateCommand } from "./calibrate.js";
 import { callCommand } from "./call.js";
 import { identifyCommand, verifyCommand } from "./checks.js";
@@ -99,6 +100,12 @@ function described(error: unknown): { message: string; hint?: string | undefined
   if (error instanceof ConfigError) return { message: error.message, exitCode: ExitCode.usage };
   if (error instanceof ModelFileError || (error instanceof EngineError && isOfAFile(error)))
     return { message: error.message, exitCode: ExitCode.usage };
+  if (error instanceof SealError && error.code === "wrong-key")
+    return {
+      message: error.message,
+      hint: "set the keys and the master key that the store was created with (seal.keys, seal.masterKeyFile or seal.masterKeyCommand)",
+      exitCode: ExitCode.usage,
+    };
   if (error instanceof AudioError) return { message: error.message, exitCode: ExitCode.usage };
   if (error instanceof StatusError) return describedStatus(error);
   const { path } = error as NodeJS.ErrnoException;

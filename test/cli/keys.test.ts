@@ -59,9 +59,11 @@ test("gives every scope a new key, and wraps the keys with a master key or a new
 
   // A wrong key is refused and changes nothing.
   vi.stubEnv("VIVAVOCE_MASTER_KEY_FILE", files[1]);
-  const refused = await run("keys", "rotate", "--store", store);
-  expect(refused).toMatchObject({ code: 2, out: "" });
-  expect(refused.err).toContain("not the one that wrapped these keys");
+  for (const command of ["keys rotate", "people", "token user list", "serve --port 0"]) {
+    const refused = await run(...command.split(" "), "--store", store);
+    expect(refused, command).toMatchObject({ code: 2, out: "" });
+    expect(refused.err).toContain("not the one that wrapped these keys\nhint: set the keys and the master key");
+  }
   expect([await generations("bank"), await generations("shop")]).toEqual([[3], [2]]);
 
   vi.stubEnv("VIVAVOCE_PREVIOUS_MASTER_KEY_FILE", files[0]);
