@@ -38,7 +38,7 @@ const shared = {
   token: /^(consent\.application|profile\.(clientId|kinds\.service))$/,
   page: /^(enroll\.name|verify\.score)$/,
   operator:
-    /^(about|between|no|yes|account|load\.(of|p95|median)|(calls|decisions|profiles|sessions|watchlists|models|promises)\.columns\.\d|parts\.(profiles|applications|sessions)|applications\.(name|clients|clientColumns\.\d|copy)|profile\.(processedColumns\.\d|revision|tag|listKinds\.group)|session\.(type|audio|risk|checkColumns\.\d|audioColumns\.\d|processedFor\.check)|sessions\.any|evaluation\.(condition|fnmr)|pager\.page|names\.(person|authentication|DIGITAL|WEB|IVR|FRAUD|UNCERTAIN))$/,
+    /^(about|between|live|no|yes|account|load\.(of|p95|median)|(calls|decisions|profiles|sessions|watchlists|models|promises)\.columns\.\d|parts\.(profiles|applications|sessions)|applications\.(name|clients|clientColumns\.\d|copy)|profile\.(processedColumns\.\d|revision|tag|listKinds\.group)|session\.(id|type|audio|risk|checkColumns\.\d|audioColumns\.\d|processedFor\.check)|sessions\.any|evaluation\.(condition|fnmr)|pager\.page|names\.(person|authentication|DIGITAL|WEB|IVR|FRAUD|UNCERTAIN))$/,
 };
 
 const others = languageNames.filter((name) => name !== "en");
@@ -63,4 +63,12 @@ describe.each(all)("$of in $name", ({ of, english, own }) => {
     const withName = [...english].filter(([, text]) => /\b3\b/.test(text)).map(([path]) => path);
     expect(withName.filter((path) => !/3/.test(own.get(path)!))).toEqual([]);
   });
+});
+
+test("Portuguese is that of Brazil", () => {
+  const european =
+    /\b(ficheiros?|regist[aeo]r?|ecrã|âmbitos?|separador|descodific|transferências|demasiado|correu mal|a (carregar|analisar|iniciar|procurar|funcionar|falar))\b/i;
+  const portuguese = all.filter(({ name }) => name === "pt").flatMap(({ own }) => [...own.values()]);
+  expect(portuguese.length).toBeGreaterThan(300);
+  expect(portuguese.filter((text) => european.test(text))).toEqual([]);
 });

@@ -9,7 +9,7 @@ export const fr: Words = {
   scope: "Périmètre",
   noScope: "Aucune application de ce serveur n’est encore liée à un périmètre biométrique.",
   about: (version, model, calibration) => `vivavoce ${version}, modèle ${model}, calibration ${calibration}`,
-  pause: "Pause",
+  pause: "Mettre en pause",
   resume: "Reprendre",
   live: "En direct",
   loading: "Chargement…",
