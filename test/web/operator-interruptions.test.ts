@@ -42,7 +42,7 @@ const detailOf = (ownerId: string): OperatorAnswers["profile"] => ({
 
 async function answer(route: Route): Promise<void> {
   const { pathname, searchParams } = new URL(route.request().url());
-  const [, , , kind, id] = pathname.split("/");
+  const [, , , kind, id] = pathname.split("/").map(decodeURIComponent);
   const owner = people.find((one) => id === `id-of-${one}`);
   if (kind === "box") {
     const response = await route.fetch();
@@ -182,19 +182,20 @@ test("the question whether to erase somebody can be answered on a small screen, 
   people = [...people, backwards];
   // A screen of 1280 x 1024 at 400 %.
   await page.setViewportSize({ width: 320, height: 256 });
-  for (const owner of [longId, backwards]) {
+  // A character that turns text around is shown as one, in the table and in the question.
+  const shown = { [longId]: longId, [backwards]: "\ufffdbackwards" };
+  for (const [owner, name] of Object.entries(shown)) {
     await linkOf(owner).click();
     await inDialog(strings.profile.erase).click();
+    await page.getByRole("heading", { name: strings.profile.eraseHeading(name) }).waitFor();
     // Not covered by the heading.
     await inDialog(strings.profile.eraseYes).click({ trial: true, timeout: 10_000 });
     await page.keyboard.press("Escape");
     await dialogs(1);
     await page.keyboard.press("Escape");
     await dialogs(0);
+    expect(await profiles().locator(".name").allTextContents()).toContain(name);
   }
-  // A character that turns text around is shown as one, in the table and in the question.
-  expect(await page.getByText(backwards, { exact: false }).count()).toBe(0);
-  expect(await profiles().getByText("\ufffdbackwards", { exact: true }).count()).toBe(1);
   await page.setViewportSize({ width: 1280, height: 1000 });
   people = people.filter((one) => one !== backwards);
 });
