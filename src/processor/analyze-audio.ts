@@ -5,6 +5,7 @@ import {
   type AnalyzeAudioResultSchema,
   DecisionReason,
 } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { Id } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { generalDecision, type Outcome } from "../voiceprint/decision.js";
 import { outcomeForValidity } from "../voiceprint/quality-gate.js";
@@ -12,7 +13,15 @@ import { fuseRisks, riskFigures } from "../voiceprint/risk.js";
 import { risksOf } from "../voiceprint/session-decision.js";
 import type { AnalyzedAudio, PartResult } from "./analyzed-audio.js";
 import { type AttackResults, wantedAttacks } from "./attacks.js";
-import { type Candidates, candidatesByGroup, candidatesOf, findProfiles, numberScored } from "./candidates.js";
+import {
+  type Candidates,
+  candidatesByGroup,
+  candidatesOf,
+  eachOnce,
+  findProfiles,
+  numberScored,
+  profileIdOf,
+} from "./candidates.js";
 import { analyzeAndCompare, authenticationPart, fraudPart, type Part, recordCheck } from "./check.js";
 import { partRisk, scoreOf, voiceprintResult } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
@@ -22,6 +31,8 @@ import { findAudio } from "./recorded-audio.js";
 
 export interface AnalysisTargets {
   readonly persons: Candidates | null;
+  /** Set if the call asks about one person only. */
+  readonly onePerson: Id | null;
   readonly fraudsters: Candidates | null;
 }
 
@@ -55,7 +66,7 @@ export async function concludeAnalysis(
   deps: Dependencies,
   context: OpenContext,
   operation: string,
-  { persons, fraudsters }: AnalysisTargets,
+  { persons, onePerson, fraudsters }: AnalysisTargets,
   analyzed: AnalyzedAudio,
   results: readonly PartResult[],
   { synthetic, playback }: AttackResults,
@@ -92,7 +103,7 @@ export async function concludeAnalysis(
     outcome,
     figures,
     { authentication, fraud, synthetic, playback },
-    topPerson?.print.profileId ?? topFraudster?.print.profileId ?? null,
+    topPerson?.print.profileId ?? topFraudster?.print.profileId ?? onePerson,
   );
   return {
     gkMediaSegmentId: idIfAny(analyzed.audio.mediaSegmentId),
@@ -143,8 +154,10 @@ export async function analysisTargets(
     if (target) return candidatesByGroup(deps, scopeId, kind, target, field, ids);
     return ids.length > 0 ? candidatesOf(deps, scopeId, kind, ids) : null;
   };
+  const [person, ...others] = eachOnce(given.filter(({ kind }) => kind === "person"));
   return {
     persons: await of("person", group, "group"),
+    onePerson: person && !group && others.length === 0 ? profileIdOf(person) : null,
     fraudsters: await of("fraudster", watchlist, "watchlist"),
   };
 }

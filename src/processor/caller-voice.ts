@@ -2,6 +2,7 @@
 import type { AudioChannelSelector } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { Engine, Template, VoiceAnalysis } from "../engine/port.js";
+import type { Id } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { measuredAudio, voiceOf } from "./audio-model.js";
@@ -14,7 +15,7 @@ import type { JointAnalysis } from "./joint-analysis.js";
 /** How to separate voices that share a channel. */
 export interface Separation {
   /** `null` when the other person is unknown. */
-  readonly agent: Template | null;
+  readonly agentId: Id | null;
 }
 
 /** The voices found at a checkpoint or at the end. */
@@ -27,7 +28,7 @@ export interface CallerVoices {
 
 /** How many voices are compared with each candidate. Known before any audio arrives, as thresholds depend on it. */
 export const voicesCompared = (separation: Separation | null): number =>
-  separation !== null && separation.agent === null ? 2 : 1;
+  separation !== null && separation.agentId === null ? 2 : 1;
 
 /**
  * When two people share a channel, the caller alone reaches a checkpoint's amount of speech later than the channel does, at an unknown time.
@@ -50,13 +51,23 @@ export async function findSeparation(
   const asked = selector?.voiceSeparation;
   if (!asked) return null;
   const id = asked.gkAgentVoiceprintProfileId?.value;
-  if (id === undefined) return { agent: null };
+  if (id === undefined) return { agentId: null };
   const path = `${field}.voice_separation.gk_agent_voiceprint_profile_id`;
   const profile = await findOneProfile(deps, scopeId, id, path);
   assertKind(profile, "person", path);
   if (!isPrint(profile) || profile.template.revision !== engine.model.revision)
     throw invalid(path, "not_trained", "the agent's print was not made by the current model; train it first");
-  return { agent: profile.template };
+  return { agentId: id };
+}
+
+/** The agent's print as it is now. It may have been erased, or its consent withdrawn, since the call began. */
+async function templateOf(
+  deps: Dependencies,
+  { scopeId, engine }: Pick<OpenContext, "scopeId" | "engine">,
+  agentId: Id,
+): Promise<Template | null> {
+  const [print] = await deps.prints.get(scopeId, [agentId]);
+  return print?.template.revision === engine.model.revision ? print.template : null;
 }
 
 /** Enrollment must be certain of whose voice it is: a print made from two people would accept both. */
@@ -70,15 +81,19 @@ export function refuseSeparation(selector: AudioChannelSelector | undefined, fie
 }
 
 export async function callerVoices(
-  { engine, set }: Pick<OpenContext, "engine" | "set">,
+  deps: Dependencies,
+  context: Pick<OpenContext, "scopeId" | "engine" | "set">,
   separation: Separation | null,
   analysis: JointAnalysis,
   options: OperationOptions,
 ): Promise<CallerVoices> {
+  const { engine, set } = context;
   if (separation === null) return fitVoices([analysis], false, set);
   const voices = analysis.voices ?? [];
-  const { agent } = separation;
-  if (agent === null || voices.length === 0) return fitVoices(voices, false, set);
+  const { agentId } = separation;
+  if (agentId === null || voices.length === 0) return fitVoices(voices, false, set);
+  const agent = await templateOf(deps, context, agentId);
+  if (agent === null) return unknownCaller;
   const likeness = await Promise.all(voices.map((voice) => ratioTo(engine, agent, voice, options)));
   const best = likeness.indexOf(Math.max(...likeness));
   // If there are two voices, one should be the agent's; a single voice is more likely the caller's.
@@ -90,10 +105,14 @@ export async function callerVoices(
       set,
     );
   // Two voices and neither is the agent's: there is no way to know which is the caller's.
-  return voices.length > 1
-    ? { validity: AudioValidity.MULTIPLE_SPEAKERS_DETECTED, voices: [], isAgentRecognized }
-    : fitVoices(voices, false, set);
+  return voices.length > 1 ? unknownCaller : fitVoices(voices, false, set);
 }
+
+const unknownCaller: CallerVoices = {
+  validity: AudioValidity.MULTIPLE_SPEAKERS_DETECTED,
+  voices: [],
+  isAgentRecognized: false,
+};
 
 function fitVoices(voices: readonly JointAnalysis[], isAgentRecognized: boolean, set: ConfigurationSet): CallerVoices {
   const validities = voices.map((voice) => audioValidity(measuredAudio(voice), "verify", set));

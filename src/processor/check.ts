@@ -21,7 +21,7 @@ import {
 } from "../voiceprint/decision.js";
 import { impostorsOnList } from "../voiceprint/list-impostors.js";
 import { isUnreadable, outcomeForValidity } from "../voiceprint/quality-gate.js";
-import { type CheckEvidence, type CheckFailures, type CheckPart, checkParts } from "../voiceprint/session-decision.js";
+import { type CheckPart, checkParts, type SessionCheck } from "../voiceprint/session-decision.js";
 import type { AnalyzedAudio, CheckedParts, PartResult } from "./analyzed-audio.js";
 import { AttackAudio, AttackChecks, type AttackResults, storedAudio } from "./attacks.js";
 import { analysisOf, newProcessedAudio } from "./audio-model.js";
@@ -182,7 +182,7 @@ export class Comparison {
   }
 
   #callerVoices(analysis: JointAnalysis): Promise<CallerVoices> {
-    return callerVoices(this.context, this.separation, analysis, this.options);
+    return callerVoices(this.deps, this.context, this.separation, analysis, this.options);
   }
 
   /** Skips a single person as the candidate: that is a verification, and the caller is most likely not an impostor. */
@@ -348,7 +348,8 @@ export async function recordCheck(
 ): Promise<void> {
   const { scopeId, session } = context;
   const { audio, unstored } = analyzed;
-  const flat: Record<string, number> = {};
+  // 0 is all channels mixed, which are not one speaker's.
+  const flat: Record<string, number> = audio.channel ? { channel: audio.channel } : {};
   for (const part of checkParts) {
     const checked = parts[part];
     if (checked?.outcome.decision === Decision.FAILED) flat[`${part}Failed`] = checked.outcome.reason;
@@ -390,10 +391,9 @@ function matchedBy(part: CheckedParts["authentication"]): Id | null {
 }
 
 /** The reverse of what `recordCheck` flattened. */
-export function partsOfCheck(flat: Readonly<Record<string, number>>): {
-  evidence: CheckEvidence;
-  failures: CheckFailures;
-} {
+export function partsOfCheck(
+  flat: Readonly<Record<string, number>>,
+): Pick<SessionCheck, "channel"> & Required<Pick<SessionCheck, "evidence" | "failures">> {
   const evidence: { [part in CheckPart]?: JudgedEvidence } = {};
   const failures: { [part in CheckPart]?: DecisionReason } = {};
   for (const part of checkParts) {
@@ -404,5 +404,5 @@ export function partsOfCheck(flat: Readonly<Record<string, number>>): {
       evidence[part] = { llr, threshold, reliability, ...(halfWidth === undefined ? {} : { halfWidth }) };
     if (failed !== undefined) failures[part] = failed;
   }
-  return { evidence, failures };
+  return { channel: flat.channel ?? null, evidence, failures };
 }

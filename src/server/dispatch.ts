@@ -217,7 +217,7 @@ export class Dispatcher {
     const scope = start.context?.gkScopeId?.value ?? "";
     const full = liveCalls.fullFor(scope);
     if (full !== null) throw busy(`${full}; try again later`, 5);
-    return liveCalls.enter(call.requestId, from, scope, onEnd);
+    return liveCalls.enter(call.requestId, from, scope, start.parties[0]?.name ?? "", onEnd);
   }
 
   async #admit(call: Call): Promise<Caller> {

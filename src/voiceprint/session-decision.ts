@@ -27,6 +27,8 @@ export interface SessionCheck {
   readonly outcome: Outcome;
   /** The person print with the best score. */
   readonly profileId: string | null;
+  /** The one channel of several whose speaker was checked; `null` if everybody in the audio was. */
+  readonly channel?: number | null;
   readonly evidence: CheckEvidence;
   readonly failures?: CheckFailures;
 }
@@ -39,11 +41,13 @@ export interface SessionDecision extends Outcome {
   readonly matchedProfileId: string | null;
 }
 
-/** `checks` oldest first; `claimed` are the prints of the claimed person, `null` without a claim. */
+/** `all` checks oldest first; `claimed` are the prints of the claimed person, `null` without a claim. */
 export function decideSession(
-  checks: readonly SessionCheck[],
+  all: readonly SessionCheck[],
   claimed: ReadonlySet<string> | null = null,
 ): SessionDecision {
+  const isOther = isSomebodyElse(all, claimed);
+  const checks = all.map((check) => (isOther(check) ? withoutPerson(check) : check));
   const latest = checks.findLast((check) => check.evidence.authentication);
   const matchedProfileId = latest && judge(latest.evidence.authentication!) === "above" ? latest.profileId : null;
   const { authentication, profileId } = speakingNow(checks, claimed);
@@ -73,7 +77,10 @@ export function decideSession(
     risk ? riskFigures(risk).risk : null,
   );
   // If nothing was scored, the latest check says why.
-  const last = checks.at(-1)?.outcome ?? { decision: Decision.FAILED, reason: DecisionReason.NO_SCORES };
+  const last = all.findLast((check) => !isOther(check))?.outcome ?? {
+    decision: Decision.FAILED,
+    reason: DecisionReason.NO_SCORES,
+  };
   return { ...(outcome ?? last), risk, profileId, matchedProfileId };
 }
 
@@ -83,6 +90,28 @@ export const risksOf = ({ authentication, fraud, synthetic, playback }: CheckEvi
   ...(synthetic ? [riskOf("attack", synthetic)] : []),
   ...(playback ? [riskOf("attack", playback)] : []),
 ];
+
+/**
+ * Each channel of a call has its own speaker. If the claimed person was compared in one of them, comparisons in another
+ * are about somebody else, such as the agent, and say nothing about the claimed person.
+ */
+function isSomebodyElse(
+  checks: readonly SessionCheck[],
+  claimed: ReadonlySet<string> | null,
+): (check: SessionCheck) => boolean {
+  const own = new Set(
+    checks.flatMap(({ profileId, channel }) =>
+      profileId !== null && claimed?.has(profileId) && channel ? channel : [],
+    ),
+  );
+  return ({ channel }) => own.size > 0 && !!channel && !own.has(channel);
+}
+
+function withoutPerson(check: SessionCheck): SessionCheck {
+  const { authentication: _, ...evidence } = check.evidence;
+  const { authentication: __, ...failures } = check.failures ?? {};
+  return { ...check, evidence, failures };
+}
 
 interface Speaker {
   readonly authentication: JudgedEvidence | undefined;

@@ -1,6 +1,6 @@
 /** A live call in process: what its messages must be, what it reports and when, and when it ends. */
 import { describe, expect, test, vi } from "vitest";
-import { Decision, EnrollStatus, TrainReason } from "../../src/contract/index.js";
+import { ConsentState, Decision, EnrollStatus, TrainReason } from "../../src/contract/index.js";
 import type { LiveOptions } from "../../src/contract/operations.js";
 import { joined, rateHz, silence, take } from "./fixture-engine.js";
 import { list, openWorld, pcm16, refusal, type World } from "./world.js";
@@ -131,6 +131,106 @@ describe("is refused", () => {
     expect(await refusal(listen())).toMatchObject({ code: "BAD_REQUEST" });
     await expect(listen(audio(take(100, 1)))).rejects.toThrow("the first message must be start, got audio");
   });
+});
+
+test("audio with one channel has nothing to select, as a recording", async () => {
+  const { call, verify } = await opened();
+  for (const channel of [1, 2, -1]) {
+    const { events } = await call({ parties: [{ ...verify, channelSelector: { channel } }] }, [audio(take(100, 4))]);
+    expect(events.at(-1)).toMatchObject({
+      case: "result",
+      value: { result: { value: { decision: Decision.AUTHENTIC } } },
+    });
+  }
+});
+
+test.each(["verify", "analyze"] as const)(
+  "caller and agent in two channels: the decision of the session is about the claimed caller (%s)",
+  async (kind) => {
+    const { world, profile, call } = await opened();
+    const agent = await world.trained(300);
+    const task = { verify: { gkVoiceprintProfileId: profile }, analyze: { gkVoiceprintProfileIds: list(profile) } }[
+      kind
+    ];
+    const decided = async (caller: Float32Array) => {
+      const scope = { gkScopeId: world.context.gkScopeId };
+      const opened = await world.processor.startSession({ context: scope, claimedPersonId: "person-100" });
+      const { gkSessionId, gkEngagementId } = opened;
+      const claimed = { ...world.context, gkSessionId: gkSessionId!, gkEngagementId: gkEngagementId! };
+      const parties = [
+        { name: "caller", channelSelector: { channel: 1 }, task: { case: kind, value: task } },
+        {
+          name: "agent",
+          channelSelector: { channel: 2 },
+          task: { case: "verify", value: { gkVoiceprintProfileId: agent } },
+        },
+      ] as Start["parties"];
+      const both = pcm16([caller, take(300, 6)]);
+      await call({ context: claimed, channels: 2, parties: parties! }, [{ content: { case: "audio", value: both } }]);
+      return (await world.processor.getSessionDecision({ context: claimed })).result!;
+    };
+    expect(await decided(take(100, 6))).toMatchObject({
+      decision: Decision.AUTHENTIC,
+      personId: "person-100",
+      matchedPersonId: "person-100",
+    });
+    expect(await decided(take(200, 6))).toMatchObject({ decision: Decision.NO_MATCH, matchedPersonId: "" });
+    const little = take(100, 6);
+    little.fill(0, rateHz / 4);
+    expect(await decided(little)).toMatchObject({ decision: Decision.UNCERTAIN, matchedPersonId: "" });
+  },
+);
+
+test("two people in one channel: the agent's print is not compared after it is erased or its consent withdrawn", async () => {
+  const { world, verify } = await opened();
+  const speech = joined(take(300, 2), take(100, 1), take(300, 2), take(100, 4));
+  const { context } = world;
+  const decided = async (during: (agent: { value: string }) => Promise<unknown>) => {
+    const agent = await world.trained(300, "person", `${Math.random()}`);
+    const channelSelector = { voiceSeparation: { gkAgentVoiceprintProfileId: agent } };
+    const requests = async function* (): AsyncGenerator<Request> {
+      const format = { context, encoding: "pcm16", rate: rateHz, channels: 1 };
+      yield { content: { case: "start", value: { ...format, parties: [{ ...verify, channelSelector }] } } };
+      await during(agent);
+      yield audio(speech);
+    };
+    const events = [];
+    for await (const { event } of world.processor.listen(requests())) events.push(event);
+    return events.at(-1);
+  };
+  const answer = (decision: Decision) => ({ case: "result", value: { result: { value: { decision } } } });
+  expect(await decided(async () => {})).toMatchObject(answer(Decision.AUTHENTIC));
+  const erased = (agent: { value: string }) =>
+    world.processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: agent });
+  expect(await decided(erased)).toMatchObject(answer(Decision.UNCERTAIN));
+  const withdrawn = (agent: { value: string }) =>
+    world.processor.setVoiceprintProfileConsent({
+      context,
+      gkVoiceprintProfileId: agent,
+      state: ConsentState.WITHDRAWN,
+    });
+  expect(await decided(withdrawn)).toMatchObject(answer(Decision.UNCERTAIN));
+});
+
+test("audio that is sent again after a lost connection: the result counts what was added before", async () => {
+  const { world, call } = await opened();
+  const all = packets(joined(take(500, 3), silence(1), take(500, 3), silence(1), take(500, 4)), 0.1);
+  const enroll = async (name: string, ...calls: (readonly Request[])[]) => {
+    const task = { case: "enroll", value: { gkVoiceprintProfileId: await world.person(name) } } as const;
+    const context = await world.open();
+    const results = [];
+    for (const requests of calls) {
+      const called = call({ context, parties: [{ name: "caller", task }] }, requests);
+      results.push(await called.then(({ events }) => events.at(-1)).catch(() => null));
+    }
+    return results.at(-1);
+  };
+  const whole = await enroll("whole", all);
+  const added = { enrolledSegments: 3, training: { reason: TrainReason.TRAIN_OK, totalSegments: 3 } };
+  expect(whole).toMatchObject({ value: { result: { value: added } } });
+  // The first connection is lost in the second stretch, or after its result.
+  for (const before of [[...all.slice(0, 50), {}], all])
+    expect(await enroll(`after ${before.length}`, before, all)).toMatchObject({ value: { result: { value: added } } });
 });
 
 test("the lowest and the highest rate are accepted, and no number of channels means one", async () => {

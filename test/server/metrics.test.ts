@@ -49,7 +49,7 @@ it("a histogram keeps its buckets: dashboards and recorded measures name them", 
 it("the model, the queue and the operations of the last hour are shown", async () => {
   const queue = new WorkQueue(1, 1);
   const liveCalls = new LiveCalls(4);
-  for (const id of ["1", "2", "3"]) liveCalls.enter(id, "grpc", "bank", () => {});
+  for (const id of ["1", "2", "3"]) liveCalls.enter(id, "grpc", "bank", "caller", () => {});
   const model = { revision: "r2", calibrationRevision: "c7" };
   const metrics = new ServerMetrics(queue, liveCalls, async () => [], model);
   let end = () => {};

@@ -353,6 +353,38 @@ describe("a session", () => {
     );
   });
 
+  test("with a claimed person, the voices of other channels are other people's", () => {
+    const claimed = new Set(["a"]);
+    const [caller, stranger] = [match, noMatch].map((one) => ({ ...one, channel: 1 }));
+    const agent = { ...check({ llr: 20, threshold: 7, reliability: 1 }, "agent"), channel: 2 };
+    for (const checks of [
+      [caller!, agent],
+      [agent, caller!],
+    ])
+      expect(decideSession(checks, claimed)).toMatchObject({ decision: Decision.AUTHENTIC, matchedProfileId: "a" });
+    expect(decideSession([stranger!, agent], claimed)).toMatchObject({
+      decision: Decision.NO_MATCH,
+      matchedProfileId: null,
+    });
+    // The agent's print could not be compared.
+    const failed = { decision: Decision.FAILED, reason: DecisionReason.NO_SCORES };
+    const unknown = { ...agent, outcome: failed, evidence: {}, failures: { authentication: failed.reason } };
+    expect(decideSession([caller!, unknown], claimed).decision).toBe(Decision.AUTHENTIC);
+    // The caller said too little.
+    const short = { decision: Decision.UNCERTAIN, reason: DecisionReason.AUDIO_TOO_SHORT };
+    const silent = { ...caller!, outcome: short, evidence: {} };
+    expect(decideSession([silent, agent], claimed)).toMatchObject(short);
+    // Signs of fraud count in every channel.
+    const fraud = { llr: 30, threshold: 9, reliability: 1 };
+    const known = { ...agent, outcome: decide("fraudster", fraud), evidence: { ...agent.evidence, fraud } };
+    expect(decideSession([caller!, known], claimed).decision).toBe(Decision.FRAUD);
+    // Another person in the claimed person's own channel, or in all channels mixed, is evidence against the claim.
+    for (const channel of [1, null])
+      expect(decideSession([caller!, { ...agent, channel }], claimed).decision).toBe(Decision.NO_MATCH);
+    // Without a comparison with the claimed person, nobody knows whose channel it is.
+    expect(decideSession([agent], claimed).decision).toBe(Decision.NO_MATCH);
+  });
+
   test("if the latest check of a part failed, only FRAUD is still certain", () => {
     const broken = {
       outcome: { decision: Decision.UNCERTAIN, reason: DecisionReason.NO_SCORES },

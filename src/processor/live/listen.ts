@@ -112,7 +112,8 @@ class LiveCall {
     );
     try {
       for (const [index, party] of start.parties.entries()) {
-        const channel = party.channelSelector?.channel ?? 0;
+        // Of audio with one channel there is nothing to select.
+        const channel = format.channels === 1 ? 0 : (party.channelSelector?.channel ?? 0);
         const field = `start.parties[${index}]`;
         const selector = `${field}.channel_selector`;
         if (party.task.case === "enroll") refuseSeparation(party.channelSelector, selector);
@@ -281,13 +282,14 @@ function checkParties(parties: readonly ListenParty[], channels: number): void {
   const names = new Set(parties.map(({ name }) => name));
   if (names.size < parties.length)
     throw invalid("start.parties", "ambiguous", "two parties must have two different names");
+  if (channels === 1) return;
   for (const [i, { channelSelector }] of parties.entries()) {
     const channel = channelSelector?.channel ?? 0;
     if (channel < 0 || channel > channels)
       throw invalid(
         `start.parties[${i}].channel_selector.channel`,
         "out_of_range",
-        `channel must be 1 to ${channels}, got ${channel}`,
+        `channel must be 0 to ${channels}, got ${channel}`,
       );
   }
 }

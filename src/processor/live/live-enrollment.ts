@@ -4,6 +4,7 @@ import type { Context, UniqueId } from "../../contract/gen/vendor/biosec/v1/comm
 import { AudioValidity, TrainStatus } from "../../contract/gen/vendor/biosec/v1/common_pb.js";
 import type { ListenSegmentSchema } from "../../contract/gen/vendor/biosec/v1/live_pb.js";
 import {
+  EnrollReason,
   EnrollStatus,
   GetEnrollStatusRequestSchema,
   type TrainRequest,
@@ -54,6 +55,8 @@ export class LiveEnrollment implements LiveTask {
   #chunks: Float32Array[] = [];
   #samples = 0;
   #enrolled = 0;
+  /** Some of the audio is in the profile already: a client that reconnects sends all of it again. */
+  #isRepeated = false;
   #training: MessageInitShape<typeof TrainResultSchema> | undefined;
   #status = EnrollStatus.UNSPECIFIED;
   #done: LiveResult | null = null;
@@ -183,6 +186,7 @@ export class LiveEnrollment implements LiveTask {
       validity === AudioValidity.AUDIO_OK ? await enrollAudio(deps, context, profileId, processed, this.options) : null;
     if (enrollment) this.#status = enrollment.enrollStatus;
     if (!enrollment?.enrolled) {
+      this.#isRepeated ||= enrollment?.reason === EnrollReason.ALREADY_ADDED || this.#status === EnrollStatus.FULL;
       const processing = processingResult(processed, null, null);
       return {
         processing,
@@ -195,16 +199,30 @@ export class LiveEnrollment implements LiveTask {
     await deps.store.processed.add(processed, profileId.value);
     const processing = processingResult(processed);
     if (this.#status === EnrollStatus.TRAIN_NOT_POSSIBLE) return { processing, enrollment };
-    const request = { context: this.request.context, gkVoiceprintProfileId: profileId };
-    const { result: training } = await train(deps, create(TrainRequestSchema, request), this.options);
-    this.#training = training;
+    const training = await this.#train();
     // If segments disagree, adding more of them does not make a better print.
     if (training?.trainStatus !== TrainStatus.TRAINED && this.#status === EnrollStatus.TRAIN_SUGGESTED)
       this.#status = EnrollStatus.TRAIN_POSSIBLE;
     return { processing, enrollment, ...(training && { training }) };
   }
 
+  async #train() {
+    const { context, profileId } = this.request;
+    const request = create(TrainRequestSchema, { context, gkVoiceprintProfileId: profileId });
+    this.#training = (await train(this.deps, request, this.options)).result;
+    return this.#training;
+  }
+
+  /** What the connections before this one added is as much of this call as what this one did. */
+  async #concludeRepeated(): Promise<void> {
+    const { scopeId, session } = this.context;
+    const segments = await this.deps.store.profiles.segments(scopeId, this.request.profileId.value);
+    this.#enrolled = segments.filter(({ processed }) => processed.sessionId === session.id).length;
+    if (this.#enrolled > 0 && !this.#training && this.#status !== EnrollStatus.TRAIN_NOT_POSSIBLE) await this.#train();
+  }
+
   async #conclude(): Promise<LiveResult> {
+    if (this.#isRepeated) await this.#concludeRepeated();
     if (this.#status === EnrollStatus.UNSPECIFIED) {
       const { context, profileId } = this.request;
       const request = create(GetEnrollStatusRequestSchema, { context, gkVoiceprintProfileId: profileId });

@@ -28,12 +28,15 @@ export class LiveCallEntry {
     readonly from: string,
     readonly startedAt: number,
     readonly scope: string,
+    /** The party that is shown, if there are two: the first. */
+    readonly party: string,
     /** Ends the audio, so that the results are computed. */
     readonly onEnd: () => void,
     readonly leave: () => void,
   ) {}
 
-  observe({ event }: ListenResponse): void {
+  observe({ party, event }: ListenResponse): void {
+    if (party !== this.party) return;
     if (event.case === "progress") {
       this.grossSeconds = secondsOf(event.value.grossAudio);
       this.netSpeechSeconds = secondsOf(event.value.netAudio);
@@ -68,8 +71,9 @@ export class LiveCalls {
   }
 
   /** Takes a place; `fullFor` says whether there is one. */
-  enter(id: string, from: string, scope: string, onEnd: () => void): LiveCallEntry {
-    const entry: LiveCallEntry = new LiveCallEntry(id, from, this.now(), scope, onEnd, () => this.#open.delete(entry));
+  enter(id: string, from: string, scope: string, party: string, onEnd: () => void): LiveCallEntry {
+    const leave = () => this.#open.delete(entry);
+    const entry: LiveCallEntry = new LiveCallEntry(id, from, this.now(), scope, party, onEnd, leave);
     this.#open.add(entry);
     return entry;
   }
@@ -81,6 +85,6 @@ export class LiveCalls {
 
   /** Oldest first. */
   list(): LiveCallView[] {
-    return [...this.#open].map(({ scope: _, onEnd: __, leave: ___, ...view }) => view);
+    return [...this.#open].map(({ scope: _, party: __, onEnd: ___, leave: ____, ...view }) => view);
   }
 }
