@@ -164,18 +164,28 @@ interface TokenSource {
   next(): Promise<string | null>;
   /** Whether a new token may help after this error; if so, `next` returns a new one. */
   another(refusal: unknown): boolean;
+  /** `next` returns another one. */
+  discard(token: string): void;
 }
 
-/** A function that gets a token for each connection; `null` if the box requires none. */
-export function tokensOf(options: ConnectOptions): () => Promise<string | null> {
+/** A function that gets a token for each connection, another one than `refused`; `null` if the box requires none. */
+export function tokensOf(options: ConnectOptions): (refused?: string) => Promise<string | null> {
   const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
-  return tokenSource(options, addressOf(options.url), fetch).next;
+  const tokens = tokenSource(options, addressOf(options.url), fetch);
+  return (refused) => {
+    if (refused !== undefined) tokens.discard(refused);
+    return tokens.next();
+  };
 }
 
 function tokenSource({ token, credentials }: ConnectOptions, url: string, fetch: typeof globalThis.fetch): TokenSource {
   if (token !== undefined && credentials) throw new TypeError("pass either token or credentials, not both");
   if (!credentials)
-    return { next: async () => (typeof token === "function" ? token() : (token ?? null)), another: () => false };
+    return {
+      next: async () => (typeof token === "function" ? token() : (token ?? null)),
+      another: () => false,
+      discard: () => {},
+    };
   const { clientId, clientSecret, tokenUrl = `${url}/oauth2/token` } = credentials;
   const cache = createTokenCache({ tokenUrl, clientId, clientSecret, scope: "bio", fetch });
   let last = "";
@@ -199,6 +209,7 @@ function tokenSource({ token, credentials }: ConnectOptions, url: string, fetch:
       cache.discard(last);
       return true;
     },
+    discard: (token) => cache.discard(token),
   };
 }
 

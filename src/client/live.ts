@@ -1,5 +1,6 @@
 /** A live call to a box over WebSocket: audio in, typed events out. Runs in browsers and in Node. */
 import { create, fromJson, type JsonValue, type MessageInitShape, toJson } from "@bufbuild/protobuf";
+import { secondsOf } from "../contract/duration.js";
 import {
   ListenRequestSchema,
   type ListenResponse,
@@ -31,11 +32,17 @@ export interface LiveSocket {
 export interface LiveCallOptions {
   /** Address of the box: `https://voice.example.com:8080`. */
   readonly url: string | URL;
-  /** A token, or a function that gets one; leave it out if the box requires none. */
-  readonly token?: string | (() => Promise<string | null>);
+  /**
+   * A token, or a function that gets one for each connection; leave it out if the box requires none. If the box refuses
+   * a token, the function is called once more with it.
+   */
+  readonly token?: string | ((refused?: string) => Promise<string | null>);
   /** The session, the format of the audio, and what to check: the contract's `ListenStart`. */
   readonly start: MessageInitShape<typeof ListenStartSchema>;
-  /** Called with each event of the box, in order; the last ones carry the results. */
+  /**
+   * Called with each event of the box, in order; the last ones carry the results. After a lost connection, progress begins again;
+   * keys that were reported are not reported again.
+   */
   readonly onEvent: (response: ListenResponse) => void;
   /** Needed if the runtime has none, such as Node 20: use that of the package `ws`. */
   readonly WebSocket?: WebSocketClass;
@@ -87,6 +94,9 @@ export class LiveCall {
   #isKept = true;
   #isOver = false;
   #attempts = 0;
+  #hasRenewed = false;
+  /** Keys reported so far. Each connection gets all audio, and so all keys, from the beginning. */
+  #keys = 0;
 
   constructor(private readonly options: LiveCallOptions) {
     checkOptions(options);
@@ -138,7 +148,7 @@ export class LiveCall {
     this.#sent = [];
   }
 
-  async #connect(): Promise<void> {
+  async #connect(refused?: string): Promise<void> {
     const { token } = this.options;
     const address = this.#address;
     const Socket = this.options.WebSocket ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
@@ -148,8 +158,9 @@ export class LiveCall {
       return unfit("this runtime has no WebSocket; install the package ws and pass its WebSocket as an option");
     let bearer: string | null | undefined;
     try {
-      bearer = typeof token === "function" ? await token() : token;
+      bearer = typeof token === "function" ? await token(refused) : token;
     } catch (error) {
+      if (error instanceof StatusError && error.code === StatusCode.NOT_AUTHORIZED) return this.#fail(error);
       return this.#again(error instanceof Error ? error.message : String(error));
     }
     if (this.#isOver) return;
@@ -164,6 +175,8 @@ export class LiveCall {
     }
     socket.binaryType = "arraybuffer";
     let refusal: StatusError | null = null;
+    let keys = 0;
+    let results = 0;
     this.#opening = socket;
     socket.onopen = () => {
       for (const message of this.#sent) socket.send(message);
@@ -175,27 +188,46 @@ export class LiveCall {
       const response = fromJson(ListenResponseSchema, JSON.parse(String(data)) as JsonValue, {
         ignoreUnknownFields: true,
       });
-      if (response.status && response.status.statusCode !== StatusCode.OK) refusal = new StatusError(response.status);
-      else this.options.onEvent(response);
+      if (response.status && response.status.statusCode !== StatusCode.OK) {
+        refusal = new StatusError(response.status);
+        return;
+      }
+      if (response.event.case === "result") results++;
+      if (response.event.case === "dtmf" && ++keys <= this.#keys) return;
+      this.#keys = Math.max(this.#keys, keys);
+      this.options.onEvent(response);
     };
     socket.onerror = () => {};
     socket.onclose = ({ code }: { code: number }) => {
       this.#socket = null;
       this.#opening = null;
-      if (code === NORMAL) this.#succeed();
+      // With all results there is nothing to connect for, even if the last frame was lost.
+      if (code === NORMAL || (results > 0 && results === this.options.start.parties?.length)) this.#succeed();
+      else if (bearer && this.#mayRenew(refusal)) void this.#connect(bearer);
       else if (refusal && code !== TRY_AGAIN_LATER) this.#fail(refusal);
-      else this.#again(refusal?.message ?? `the connection to ${address} was lost (code ${code})`);
+      else this.#again(refusal?.message ?? `the connection to ${address} was lost (code ${code})`, refusal);
     };
   }
 
-  #again(reason: string): void {
+  /** A token may end before it expires, for example because the scopes of its client were changed. */
+  #mayRenew(refusal: StatusError | null): boolean {
+    const mayRenew =
+      refusal?.code === StatusCode.NOT_AUTHORIZED && typeof this.options.token === "function" && !this.#hasRenewed;
+    this.#hasRenewed ||= mayRenew;
+    return mayRenew && !this.#isOver && this.#isKept;
+  }
+
+  /** Waits as long as the box asks, if it does. */
+  #again(reason: string, refusal: StatusError | null = null): void {
     if (this.#isOver) return;
     if (!this.#isKept || this.#attempts >= (this.options.reconnects ?? 3)) {
-      this.#fail(new StatusError({ statusCode: StatusCode.BUSY, message: reason }));
+      this.#fail(refusal ?? new StatusError({ statusCode: StatusCode.BUSY, message: reason }));
       return;
     }
+    const asked = refusal?.status.retryAfter;
+    const pauseMs = Math.max(FIRST_PAUSE_MS * 2 ** this.#attempts, asked ? 1000 * secondsOf(asked) : 0);
     this.#attempts++;
-    setTimeout(() => void this.#connect(), FIRST_PAUSE_MS * 2 ** (this.#attempts - 1));
+    setTimeout(() => void this.#connect(), pauseMs);
   }
 
   #succeed(): void {

@@ -2,9 +2,9 @@
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
-import { LiveCall, type WebSocketClass } from "../../src/client/index.js";
-import { Decision, type ListenResponse } from "../../src/contract/index.js";
-import { rateHz, take } from "../processor/fixture-engine.js";
+import { LiveCall, type LiveCallOptions, type WebSocketClass } from "../../src/client/index.js";
+import { Decision, type ListenResponse, StatusCode, StatusError } from "../../src/contract/index.js";
+import { joined, rateHz, silence, take } from "../processor/fixture-engine.js";
 import { bytesOf, type LiveBox, pieces, startLiveBox, stopLiveBoxes } from "./live-box.js";
 
 let live: LiveBox;
@@ -55,7 +55,8 @@ it("rejects with the status that the box sent", async () => {
   expect(() => call.push([1] as never)).toThrow(/must be a Uint8Array, got object/);
 });
 
-it("reconnects after a lost connection, and gets the same result", async () => {
+/** An address that leads to the box until the connection is cut. */
+async function throughProxy() {
   const sockets: Socket[] = [];
   const port = Number(new URL(live.box.url).port);
   const proxy = createServer((near) => {
@@ -65,21 +66,28 @@ it("reconnects after a lost connection, and gets the same result", async () => {
     far.on("error", () => near.destroy()).pipe(near);
   });
   await new Promise<void>((resolve) => proxy.listen(0, resolve));
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const close = () => {
+    cut();
+    proxy.close();
+  };
+  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, cut, close };
+}
+
+it("reconnects after a lost connection, and gets the same result", async () => {
+  const { url, cut, close } = await throughProxy();
   try {
-    const { call, events } = await called(
-      `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
-      "pcm16",
-      async () => {
-        await new Promise((wake) => setTimeout(wake, 300));
-        for (const socket of sockets) socket.destroy();
-      },
-    );
+    const { call, events } = await called(url, "pcm16", async () => {
+      await new Promise((wake) => setTimeout(wake, 300));
+      cut();
+    });
     await call.done;
     expect(events.filter(({ event }) => event.case === "started")).toHaveLength(2);
     expect(events.at(-1)!.event).toMatchObject({ value: { result: { value: { decision: Decision.NO_MATCH } } } });
   } finally {
-    for (const socket of sockets) socket.destroy();
-    proxy.close();
+    close();
   }
 });
 
@@ -142,13 +150,39 @@ it("a call that is closed while it connects leaves no connection behind", async 
   await vi.waitFor(() => expect(opened.map(({ readyState }) => readyState)).toEqual([WebSocket.CLOSED]));
 });
 
+it("enrolls through a lost connection, and counts every segment once", async () => {
+  const bea = await live.enroll("bea", 500, false);
+  const { url, cut, close } = await throughProxy();
+  try {
+    const events: ListenResponse[] = [];
+    const parties = [{ name: "caller", task: { case: "enroll", value: { gkVoiceprintProfileId: bea } } as const }];
+    const start = { context: await live.openSession(), encoding: "pcm16", rate: rateHz, parties };
+    const call = new LiveCall({ url, start, onEvent: (event) => events.push(event), WebSocket });
+    const speech = joined(take(500, 3), silence(1), take(500, 3), silence(1), take(500, 4));
+    const all = pieces(bytesOf(speech), 320);
+    for (const piece of all.slice(0, 250)) call.push(piece);
+    await vi.waitFor(() => expect(events.map(({ event }) => event.case)).toContain("segment"), 10_000);
+    cut();
+    for (const piece of all.slice(250)) call.push(piece);
+    call.end();
+    await call.done;
+    expect(events.filter(({ event }) => event.case === "started")).toHaveLength(2);
+    expect(events.at(-1)!.event).toMatchObject({
+      case: "result",
+      value: { result: { value: { enrolledSegments: 3, training: { totalSegments: 3 } } } },
+    });
+  } finally {
+    close();
+  }
+});
+
 /** A socket that the test opens. */
 class SlowSocket {
   static made: SlowSocket[] = [];
   binaryType = "";
   bufferedAmount = 0;
   onopen: (() => void) | null = null;
-  onmessage = null;
+  onmessage: ((event: { data: string }) => void) | null = null;
   onclose: ((event: { code: number }) => void) | null = null;
   onerror = null;
   readonly sent: (string | Uint8Array)[] = [];
@@ -166,19 +200,94 @@ class SlowSocket {
   }
 }
 
-async function slowCall(keptBytes: number) {
+async function slowCall(keptBytes: number, more: Partial<LiveCallOptions> = {}) {
   SlowSocket.made = [];
-  const start = { encoding: "pcm16", rate: 8000 };
+  const start = { encoding: "pcm16", rate: 8000, parties: [{ name: "caller" }] };
   const call = new LiveCall({
     url: "http://box",
     start,
     onEvent: () => {},
     keptBytes,
     WebSocket: SlowSocket,
+    ...more,
   });
   await expect.poll(() => SlowSocket.made).toHaveLength(1);
   return { call, socket: SlowSocket.made[0]! };
 }
+
+/** The connection after this many. */
+async function nextSocket(made: number): Promise<SlowSocket> {
+  await vi.waitFor(() => expect(SlowSocket.made).toHaveLength(made + 1), 10_000);
+  return SlowSocket.made[made]!;
+}
+
+it("reports a key once, however often it connects", async () => {
+  const keys: string[] = [];
+  const onEvent = ({ event }: ListenResponse) => event.case === "dtmf" && keys.push(event.value.digit);
+  const { socket } = await slowCall(1000, { onEvent });
+  const press = (to: SlowSocket, digit: string) =>
+    to.onmessage!({ data: JSON.stringify({ party: "caller", dtmf: { digit, at: "1s" } }) });
+  for (const digit of "11") press(socket, digit);
+  socket.onclose!({ code: 1006 });
+  const second = await nextSocket(1);
+  press(second, "1");
+  second.onclose!({ code: 1006 });
+  const third = await nextSocket(2);
+  for (const digit of "112") press(third, digit);
+  expect(keys).toEqual(["1", "1", "2"]);
+});
+
+it("a call that has all its results is over, even if the connection is lost before it is closed", async () => {
+  const { call, socket } = await slowCall(1000);
+  socket.onmessage!({ data: JSON.stringify({ party: "caller", result: {} }) });
+  socket.onclose!({ code: 1006 });
+  await call.done;
+});
+
+it("gets another token if the box refuses one, once", async () => {
+  const asked: (string | undefined)[] = [];
+  const token = async (refused?: string) => `token${asked.push(refused)}`;
+  const { call, socket } = await slowCall(1000, { token });
+  const refuse = (to: SlowSocket) => {
+    to.onmessage!({
+      data: JSON.stringify({ status: { statusCode: "NOT_AUTHORIZED", message: "the token was revoked" } }),
+    });
+    to.onclose!({ code: 1008 });
+  };
+  refuse(socket);
+  refuse(await nextSocket(1));
+  await expect(call.done).rejects.toMatchObject({ code: StatusCode.NOT_AUTHORIZED, message: "the token was revoked" });
+  expect(asked).toEqual([undefined, "token1"]);
+});
+
+it("does not try again if it cannot get a token because its credentials are wrong", async () => {
+  const refused = new StatusError({ statusCode: StatusCode.NOT_AUTHORIZED, message: "the client's secret is wrong" });
+  const token = () => Promise.reject(refused);
+  const start = { encoding: "pcm16", rate: 8000 };
+  const call = new LiveCall({ url: "http://box", start, onEvent: () => {}, WebSocket: SlowSocket, token });
+  await expect(call.done).rejects.toBe(refused);
+});
+
+it("waits as long as a busy box asks, and reports its last answer", async () => {
+  const { call, socket } = await slowCall(1000, { reconnects: 1 });
+  const refuse = (to: SlowSocket) => {
+    const status = { statusCode: "BUSY", message: "all 200 live calls are in use", retryAfter: "2s", requestId: "r" };
+    to.onmessage!({ data: JSON.stringify({ status }) });
+    to.onclose!({ code: 1013 });
+  };
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  try {
+    refuse(socket);
+    await vi.advanceTimersByTimeAsync(1999);
+    expect(SlowSocket.made).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(SlowSocket.made).toHaveLength(2);
+  } finally {
+    vi.useRealTimers();
+  }
+  refuse(SlowSocket.made[1]!);
+  await expect(call.done).rejects.toMatchObject({ code: StatusCode.BUSY, status: { requestId: "r" } });
+});
 
 it("sends everything that was pushed before the connection was open, even beyond the size of the buffer", async () => {
   const { call, socket } = await slowCall(10);

@@ -176,7 +176,25 @@ it("the token comes in the header, or as a subprotocol", async () => {
   expect(authorization).toBe("Bearer b");
   await connect("/live", ["vivavoce.live.v1"]);
   expect(authorization).toBeNull();
-  expect(await connect("/live", ["vivavoce.live.v1", "bearer.wrong"])).toBe(401);
+  expect(await connect("/live", [], { authorization: "Bearer wrong" })).toBe(401);
+});
+
+it("a peer that speaks the protocol is told why it is refused: a page cannot see it in the handshake", async () => {
+  const socket = new WebSocket(`${url}/live`, ["vivavoce.live.v1", "bearer.wrong"]);
+  const [[message], [code]] = await Promise.all([once(socket, "message"), once(socket, "close")]);
+  const status = { statusCode: "NOT_AUTHORIZED", message: "the token is not valid", requestId: expect.any(String) };
+  expect([JSON.parse(String(message)), code]).toEqual([{ status }, 1008]);
+});
+
+it("a peer that is refused cannot hold the connection by leaving its side open", async () => {
+  const client = net.connect({ port: Number(new URL(url).port), host: "127.0.0.1", allowHalfOpen: true });
+  const [peer] = await once(server, "connection");
+  const key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+  const head = "GET /live HTTP/1.1\r\nHost: box\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n";
+  client.write(`${head}${key}Sec-WebSocket-Protocol: vivavoce.live.v1, bearer.wrong\r\n\r\n`);
+  client.resume();
+  await vi.waitFor(() => expect(peer.destroyed).toBe(true), 10_000);
+  client.destroy();
 });
 
 async function call(...frames: (string | Uint8Array)[]) {

@@ -9,7 +9,7 @@ import {
   ListenResponseSchema,
   LiveProcessor,
   StatusCode,
-  type StatusError,
+  StatusError,
 } from "../../contract/index.js";
 import { asStatusError, callerGone } from "../call-errors.js";
 import type { Dispatcher } from "../dispatch.js";
@@ -25,6 +25,8 @@ export const LIVE_PATH = "/v1/live";
 export const LIVE_PROTOCOL = "vivavoce.live.v1";
 const BEARER = "bearer.";
 const WAITING_MESSAGES = 64;
+/** How long a peer that was not admitted may take to close the connection. */
+const REFUSED_MS = 1000;
 
 const LISTEN: DescMethod = LiveProcessor.method.listen;
 
@@ -35,9 +37,19 @@ export function liveSocketRoute(dispatcher: Dispatcher, guard: Guard): SocketRou
       const authorization = request.headers.authorization ?? bearerOf(request.headers["sec-websocket-protocol"]);
       const caller = await guard.admit(authorization ?? null, address).catch((error: unknown) => {
         dispatcher.refused(LISTEN, "websocket", asStatusError(error).code);
-        throw error;
+        // A page cannot see why a handshake failed, so a peer that speaks our protocol is told in it.
+        const isOurs = request.headers["sec-websocket-protocol"]?.split(/ *, */).includes(LIVE_PROTOCOL);
+        if (!isOurs || !(error instanceof StatusError)) throw error;
+        return error;
       });
       return (socket) => {
+        if (caller instanceof StatusError) {
+          caller.status.requestId = requestId;
+          refuse(socket, caller);
+          // Strangers must not hold a connection by leaving their side open.
+          setTimeout(() => socket.terminate(), REFUSED_MS);
+          return;
+        }
         const ended = new AbortController();
         const call = { protocol: "websocket", authorization: null, caller, address, requestId, ended } as const;
         void converse(socket, (messages) => dispatcher.live(LISTEN, messages, call), ended);
@@ -70,13 +82,14 @@ async function converse(
     for await (const response of listen(messages)) socket.send(JSON.stringify(toJson(ListenResponseSchema, response)));
     socket.close(1000);
   } catch (error) {
-    const refused = asStatusError(error);
-    if (socket.readyState === socket.OPEN)
-      socket.send(
-        JSON.stringify(toJson(ListenResponseSchema, create(ListenResponseSchema, { status: refused.status }))),
-      );
-    socket.close(closeCode(refused));
+    refuse(socket, asStatusError(error));
   }
+}
+
+function refuse(socket: OpenSocket, refused: StatusError): void {
+  if (socket.readyState === socket.OPEN)
+    socket.send(JSON.stringify(toJson(ListenResponseSchema, create(ListenResponseSchema, { status: refused.status }))));
+  socket.close(closeCode(refused));
 }
 
 function jsonMessage(data: Buffer): ListenRequest {
