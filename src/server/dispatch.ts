@@ -69,6 +69,7 @@ interface MediaMessage extends Message {
 const LEAST_MESSAGE_BYTES = 64;
 
 /** What the results of operations have that is measured. */
+const LOOK_AT_REVOCATIONS_EVERY_MS = 1000;
 interface Measured {
   readonly decision?: Decision;
   readonly audioDetails?: { readonly grossAudio?: Duration };
@@ -173,9 +174,11 @@ export class Dispatcher {
     let entry = null as LiveCallEntry | null;
     const refuse = (reason: Refusal) => call.ended.abort(reason);
     try {
+    let watch: NodeJS.Timeout | undefined;
       const caller = await this.#admit(call);
       const requests = new LiveRequests(
         fromSender(messages as AsyncIterable<ListenRequest>),
+      watch = setInterval(() => endIfRevoked(caller, entry?.scope ?? "", call), LOOK_AT_REVOCATIONS_EVERY_MS);
         call.ended,
         this.parts.limits,
         (start) => {
@@ -203,6 +206,7 @@ export class Dispatcher {
       this.#reading.delete(refuse);
       entry?.leave();
       observation.ended();
+      clearInterval(watch);
     }
   }
 
@@ -380,6 +384,15 @@ const stopping = () => busy("the server is stopping", 1);
 function checkScope(caller: Caller, request: Message): void {
   const scope = (request as { context?: { gkScopeId?: { value?: string } } }).context?.gkScopeId?.value;
   // The operation itself reports a missing scope.
+/** A call may last hours, and its caller may be removed meanwhile. That its token expires does not end it. */
+function endIfRevoked(caller: Caller, scope: string, { ended }: Call): void {
+  caller.isRevoked?.(scope).then(
+    (isRevoked) => isRevoked && ended.abort(new Refusal(StatusCode.NOT_AUTHORIZED, "the token was revoked")),
+    // The store does not answer: asked again.
+    () => {},
+  );
+}
+
   if (!scope || caller.mayTouch(scope)) return;
   throw new Refusal(
     StatusCode.PERMISSION_DENIED,

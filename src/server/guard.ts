@@ -7,6 +7,8 @@ export interface Caller {
   /** Client id of the token, or the network address if tokens are off. */
   readonly id: string;
   mayTouch(gkScopeId: string): boolean;
+  /** Whether the caller has lost its access to this scope since. That its token has expired does not count. */
+  isRevoked?(gkScopeId: string): Promise<boolean>;
 }
 
 /** Decides who may call the operations. */
@@ -22,7 +24,12 @@ export function tokenGuard(verifier: Verifier): Guard {
     async admit(authorization) {
       try {
         const token = await verifier.authorize(authorization, SCOPE);
-        return { id: token.clientId, mayTouch: (gkScopeId) => token.gkScopes.has(gkScopeId) };
+        return {
+          id: token.clientId,
+          mayTouch: (gkScopeId) => token.gkScopes.has(gkScopeId),
+          // The token may have ended for the sake of another scope.
+          isRevoked: (gkScopeId) => verifier.isRevoked({ ...token, gkScopes: new Set([gkScopeId]) }),
+        };
       } catch (error) {
         if (error instanceof OAuthError) throw refusalOf(error);
         throw error;

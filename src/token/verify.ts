@@ -66,6 +66,8 @@ export interface Verifier {
   verify(token: string, scope?: string): Promise<VerifiedToken>;
   /** The same for the value of an `Authorization` header. */
   authorize(header: string | null | undefined, scope?: string): Promise<VerifiedToken>;
+  /** Whether a token that was verified earlier has been revoked since, even if it has also expired. */
+  isRevoked(token: VerifiedToken): Promise<boolean>;
 }
 
 const ALGORITHMS = ["ES256", "RS256", "PS256", "EdDSA", "Ed25519"];
@@ -254,11 +256,14 @@ export function createVerifier(options: VerifierOptions): Verifier {
     if (remembered.size > REMEMBERED) remembered.delete(remembered.keys().next().value as string);
   }
 
+  async function isRevoked(verified: VerifiedToken): Promise<boolean> {
+    const { from } = trusted.get(verified.issuer)!;
+    return (await from.isRevoked?.({ ...verified, issuedAt: Number(verified.claims.iat ?? 0) })) ?? false;
+  }
+
   async function verify(token: string, scope?: string): Promise<VerifiedToken> {
     const verified = (await recall(token)) ?? (await verifySignature(token));
-    const { isRevoked } = trusted.get(verified.issuer)!.from;
-    if (isRevoked && (await isRevoked({ ...verified, issuedAt: Number(verified.claims.iat ?? 0) })))
-      refuse("the token was revoked");
+    if (await isRevoked(verified)) refuse("the token was revoked");
     if (scope !== undefined && !verified.scopes.has(scope))
       throw bearerError("insufficient_scope", `the token needs the scope ${scope}`, { realm, scope });
     return verified;
@@ -320,6 +325,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
 
   return {
     verify,
+    isRevoked,
     async authorize(header, scope) {
       // An Authorization header without a token counts as a missing header.
       if (!header || /^bearer *$/i.test(header)) throw missingToken(realm, scope);

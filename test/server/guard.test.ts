@@ -45,3 +45,11 @@ it("a token opens the scopes that it includes; without tokens, an address opens 
   const anybody = await openGuard.admit(null, "192.0.2.7");
   expect([anybody.id, anybody.mayTouch("other")]).toEqual(["192.0.2.7", true]);
 });
+
+it("a call is asked about its own scope: that the client lost another does not end it", async () => {
+  const token = { clientId: "bank", gkScopes: new Set(["own", "lost"]) };
+  const isRevoked = async ({ gkScopes }: { gkScopes: ReadonlySet<string> }) => gkScopes.has("lost");
+  const verifier = { authorize: async () => token, isRevoked } as unknown as Verifier;
+  const caller = await tokenGuard(verifier).admit("Bearer x", "127.0.0.1");
+  expect([await caller.isRevoked!("own"), await caller.isRevoked!("lost")]).toEqual([false, true]);
+});
