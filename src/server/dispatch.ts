@@ -37,6 +37,8 @@ export interface Call {
    * time runs out.
    */
   readonly ended: AbortController;
+  /** Called if nothing arrives for too long in a live call. By default the call is aborted. */
+  readonly onIdle?: () => void;
 }
 
 export interface DispatchLimits {
@@ -67,9 +69,9 @@ interface MediaMessage extends Message {
 }
 
 const LEAST_MESSAGE_BYTES = 64;
+const LOOK_AT_REVOCATIONS_EVERY_MS = 1000;
 
 /** What the results of operations have that is measured. */
-const LOOK_AT_REVOCATIONS_EVERY_MS = 1000;
 interface Measured {
   readonly decision?: Decision;
   readonly audioDetails?: { readonly grossAudio?: Duration };
@@ -172,13 +174,13 @@ export class Dispatcher {
     const { operations } = this.parts;
     const observation = this.#observe(method, call);
     let entry = null as LiveCallEntry | null;
+    let watch: NodeJS.Timeout | undefined;
     const refuse = (reason: Refusal) => call.ended.abort(reason);
     try {
-    let watch: NodeJS.Timeout | undefined;
       const caller = await this.#admit(call);
+      watch = setInterval(() => endIfRevoked(caller, entry?.scope ?? "", call), LOOK_AT_REVOCATIONS_EVERY_MS);
       const requests = new LiveRequests(
         fromSender(messages as AsyncIterable<ListenRequest>),
-      watch = setInterval(() => endIfRevoked(caller, entry?.scope ?? "", call), LOOK_AT_REVOCATIONS_EVERY_MS);
         call.ended,
         this.parts.limits,
         (start) => {
@@ -186,6 +188,7 @@ export class Dispatcher {
           this.#reading.delete(refuse);
           entry ??= this.#enter(call, from, start, () => requests.endAudio());
         },
+        call.onIdle,
       );
       if (this.#stopping) throw stopping();
       this.#reading.add(refuse);
@@ -203,10 +206,10 @@ export class Dispatcher {
     } catch (error) {
       throw observation.failed(call.ended.signal.aborted ? call.ended.signal.reason : error);
     } finally {
+      clearInterval(watch);
       this.#reading.delete(refuse);
       entry?.leave();
       observation.ended();
-      clearInterval(watch);
     }
   }
 
@@ -381,9 +384,6 @@ export class Dispatcher {
 
 const stopping = () => busy("the server is stopping", 1);
 
-function checkScope(caller: Caller, request: Message): void {
-  const scope = (request as { context?: { gkScopeId?: { value?: string } } }).context?.gkScopeId?.value;
-  // The operation itself reports a missing scope.
 /** A call may last hours, and its caller may be removed meanwhile. That its token expires does not end it. */
 function endIfRevoked(caller: Caller, scope: string, { ended }: Call): void {
   caller.isRevoked?.(scope).then(
@@ -393,6 +393,9 @@ function endIfRevoked(caller: Caller, scope: string, { ended }: Call): void {
   );
 }
 
+function checkScope(caller: Caller, request: Message): void {
+  const scope = (request as { context?: { gkScopeId?: { value?: string } } }).context?.gkScopeId?.value;
+  // The operation itself reports a missing scope.
   if (!scope || caller.mayTouch(scope)) return;
   throw new Refusal(
     StatusCode.PERMISSION_DENIED,

@@ -26,6 +26,8 @@ export class LiveRequests {
     private readonly limits: LiveLimits,
     /** Throws if the caller may not do what the first message requests. */
     private readonly checkStart: (start: ListenStart) => void,
+    /** What to do when nothing arrives for too long. By default the call is aborted. */
+    private readonly onIdle?: () => void,
   ) {
     this.#rate = new ByteRate(limits.liveBytesPerSecond);
   }
@@ -45,7 +47,9 @@ export class LiveRequests {
     let isWaiting = true;
     const idle = setInterval(
       () => {
-        if (isWaiting && performance.now() - receivedAt > liveIdleSeconds * 1000)
+        if (!isWaiting || performance.now() - receivedAt <= liveIdleSeconds * 1000) return;
+        if (this.onIdle) this.onIdle();
+        else
           this.ended.abort(new Refusal(StatusCode.DEADLINE_EXCEEDED, `nothing was received for ${liveIdleSeconds} s`));
       },
       Math.min(1000, liveIdleSeconds * 250),

@@ -98,12 +98,18 @@ function exchangeOf(line: Line, processor: VoiceprintsProcessor, dispatcher: () 
     createVoiceprintProfile,
     listVoiceprintProfiles,
     refused: (code) => dispatcher().refused(LISTEN, "telephony", code),
-    listen: (requests, ended) =>
-      dispatcher().live(
-        LISTEN,
-        requests,
-        { protocol: "telephony", authorization: null, caller, address: "", requestId: requestIdOf(undefined), ended },
-        line.name,
-      ),
+    listen: (requests, ended, onIdle) => {
+      const requestId = requestIdOf(undefined);
+      const call = {
+        protocol: "telephony",
+        authorization: null,
+        caller,
+        address: "",
+        requestId,
+        ended,
+        onIdle,
+      } as const;
+      return dispatcher().live(LISTEN, requests, call, line.name);
+    },
   };
 }

@@ -5,7 +5,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   ConsentState,
-  type ContextSchema,
   type ListenPartySchema,
   type ListenRequest,
   ListenRequestSchema,
@@ -18,7 +17,7 @@ import { LiveMessages } from "../server/live-messages.js";
 import { findOrCreateProfile, findProfile, type Owner } from "../workflow.js";
 import type { Exchange, TelephonyLog } from "./exchange.js";
 import { filled, type Line } from "./line.js";
-import { lineMessageOf } from "./line-message.js";
+import { lineMessageOf, type SessionContext } from "./line-message.js";
 import {
   type CallEvent,
   type CallFields,
@@ -62,6 +61,8 @@ export class Call {
   /** Why the call was refused. */
   #refused: StatusError | null = null;
   #hasFailed = false;
+  /** The other side has sent nothing for too long. */
+  #isSilent = false;
   #format: CallFormat | null = null;
   #running: Promise<void> = Promise.resolve();
   #closing: NodeJS.Timeout | undefined;
@@ -143,19 +144,28 @@ export class Call {
       );
       this.#ended.signal.throwIfAborted();
       this.#isListening = true;
-      for await (const response of exchange.listen(requests, this.#ended)) {
+      for await (const response of exchange.listen(requests, this.#ended, () => this.#endSilent())) {
         if (response.event.case === "started") for (const frame of this.session.accepted()) this.socket.send(frame);
-        for (const frame of this.session.report(response)) this.socket.send(frame);
-        const message = lineMessageOf(response);
-        if (message) webhook.send(fields, message);
+        const message = lineMessageOf(response, context);
+        if (!message) continue;
+        for (const frame of this.session.report(message)) this.socket.send(frame);
+        webhook.send(fields, message);
       }
     } finally {
       this.#logDropped(format);
-      await exchange.stopEngagement({ context });
+      await exchange.stopEngagement({ context }).catch(unlessStopped);
     }
     this.#phase = "over";
     for (const frame of this.session.finished()) this.socket.send(frame);
-    if (line.onResult === "leave") this.#leave();
+    if (line.onResult === "leave" || this.#isSilent) this.#leave();
+  }
+
+  /** The result of what was heard so far must not be lost. */
+  #endSilent(): void {
+    if (this.#isSilent) return;
+    this.#isSilent = true;
+    this.parts.log.warn("a call ended because nothing more came", { line: this.parts.line.name });
+    this.#requests.end();
   }
 
   #logDropped({ rate }: CallFormat): void {
@@ -215,9 +225,11 @@ export class Call {
     const [profile, agentProfile] = [await this.#profileOf(person), await this.#profileOf(agent)];
     const channel = (selected: number) => ({ channelSelector: { channel: selected } });
     const isShared = channels === 1 && line.separateVoices;
-    const voiceSeparation = agentProfile ? { gkAgentVoiceprintProfileId: agentProfile } : {};
-    // A named agent without a profile cannot be told from the caller, so the two voices are not separated.
-    const separated = agentProfile || agent === "" ? { channelSelector: { voiceSeparation } } : {};
+    const hint =
+      isShared && agentProfile && (await this.#isTrained(context, agent, agentProfile)) ? agentProfile : null;
+    const voiceSeparation = hint ? { gkAgentVoiceprintProfileId: hint } : {};
+    // A named agent without a print cannot be told from the caller, so the two voices are not separated.
+    const separated = hint || agent === "" ? { channelSelector: { voiceSeparation } } : {};
     const selected = channels === 2 ? channel(line.callerChannel) : isShared ? separated : {};
     const task = profile || line.watchlist || line.syntheticSpeech || line.playback ? this.#check(profile) : null;
     const mayEnroll = person !== "" && line.unknownCaller === "enroll" && !isShared;
@@ -267,11 +279,20 @@ export class Call {
     return value === null ? null : { value };
   }
 
-  async #isUnfinished(context: SessionContext, person: string, { value }: ProfileId): Promise<boolean> {
+  async #isUnfinished(context: SessionContext, person: string, profile: ProfileId): Promise<boolean> {
+    const found = await this.#summaryOf(context, person, profile);
+    return found?.printVersion === 0 && found.consent?.state !== ConsentState.WITHDRAWN;
+  }
+
+  async #isTrained(context: SessionContext, person: string, profile: ProfileId): Promise<boolean> {
+    const found = await this.#summaryOf(context, person, profile);
+    return found !== undefined && found.printVersion > 0 && found.consent?.state !== ConsentState.WITHDRAWN;
+  }
+
+  async #summaryOf(context: SessionContext, person: string, { value }: ProfileId) {
     const wanted = { context, ownerType: OwnerType.PERSON, ownerId: person, pageSize: 500 };
     const { profiles } = await this.parts.exchange.listVoiceprintProfiles(wanted);
-    const found = profiles.find(({ gkVoiceprintProfileId }) => gkVoiceprintProfileId?.value === value);
-    return found?.printVersion === 0 && found.consent?.state !== ConsentState.WITHDRAWN;
+    return profiles.find(({ gkVoiceprintProfileId }) => gkVoiceprintProfileId?.value === value);
   }
 
   #fail(error: unknown): void {
@@ -309,11 +330,14 @@ export class Call {
 
 const personNamed = (name: string): Owner => ({ kind: "person", name, tag: "" });
 
-type SessionContext = Extract<MessageInitShape<typeof ContextSchema>, { $typeName?: never }>;
-
 async function* startedWith(first: ListenRequest, rest: AsyncIterable<ListenRequest>): AsyncGenerator<ListenRequest> {
   yield first;
   yield* rest;
+}
+
+/** A program may have stopped the session of the call before it ended. */
+function unlessStopped(error: unknown): void {
+  if (!(error instanceof StatusError) || error.code !== StatusCode.INVALID_REQUEST) throw error;
 }
 
 const isKey = (digit: string): boolean => digit.length === 1 && KEYS.includes(digit);

@@ -12,8 +12,12 @@ export interface Exchange
     | "createVoiceprintProfile"
     | "listVoiceprintProfiles"
   > {
-  /** Aborting `ended` ends the call. */
-  listen(requests: AsyncIterable<ListenRequest>, ended: AbortController): AsyncIterable<ListenResponse>;
+  /** Aborting `ended` ends the call. `onIdle` is called when nothing has arrived for too long. */
+  listen(
+    requests: AsyncIterable<ListenRequest>,
+    ended: AbortController,
+    onIdle: () => void,
+  ): AsyncIterable<ListenResponse>;
   /** Counts a call that is refused before `listen`, which counts all others. */
   refused(code: StatusCode): void;
 }

@@ -2,7 +2,17 @@
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
 import { Decision, EnrollStatus, type ListenResponse, ListenResultSchema } from "../contract/index.js";
 
+/** Names the session of a call, in the form of the contract's JSON. */
+export interface SessionContext {
+  readonly gkScopeId: { readonly value: string };
+  readonly gkEngagementId: { readonly value: string };
+  readonly gkSessionId: { readonly value: string };
+  readonly configsetId: string;
+}
+
 export interface LineMessage {
+  /** For requests about the session of the call, such as GetSessionDecision. */
+  readonly context: SessionContext;
   readonly type: "checkpoint" | "result" | "dtmf";
   readonly party: string;
   readonly decision?: string;
@@ -15,11 +25,12 @@ export interface LineMessage {
 }
 
 /** `null` for responses that only report the passing of time. */
-export function lineMessageOf({ party, event }: ListenResponse): LineMessage | null {
+export function lineMessageOf({ party, event }: ListenResponse, context: SessionContext): LineMessage | null {
   switch (event.case) {
     case "checkpoint": {
       const { decision, isFinal, biometricScore: score } = event.value;
       return {
+        context,
         type: "checkpoint",
         party,
         decision: Decision[decision]!,
@@ -28,7 +39,7 @@ export function lineMessageOf({ party, event }: ListenResponse): LineMessage | n
       };
     }
     case "dtmf":
-      return { type: "dtmf", party, digit: event.value.digit };
+      return { context, type: "dtmf", party, digit: event.value.digit };
     case "result": {
       const { result } = event.value;
       const outcome =
@@ -37,7 +48,7 @@ export function lineMessageOf({ party, event }: ListenResponse): LineMessage | n
           : result.case === undefined
             ? {}
             : { decision: Decision[result.value.decision]! };
-      return { type: "result", party, ...outcome, result: toJson(ListenResultSchema, event.value) };
+      return { context, type: "result", party, ...outcome, result: toJson(ListenResultSchema, event.value) };
     }
     default:
       return null;

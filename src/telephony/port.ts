@@ -1,5 +1,6 @@
 /** The interface of every dialect. A dialect handles framing and knows nothing about voices. */
-import type { ListenResponse, StatusError } from "../contract/index.js";
+import type { StatusError } from "../contract/index.js";
+import type { LineMessage } from "./line-message.js";
 
 /** Identifies a call: the dialect's own names, always with `callId`, and `from` and `to` if the dialect has them. */
 export type CallFields = Readonly<Record<string, string>>;
@@ -41,7 +42,7 @@ export abstract class DialectSession {
     return [];
   }
   /** What happened, in a form that the other side can use; empty if the dialect has none. */
-  report(_response: ListenResponse): readonly Frame[] {
+  report(_message: LineMessage): readonly Frame[] {
     return [];
   }
   /** Everything has been reported. */

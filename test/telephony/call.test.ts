@@ -87,6 +87,30 @@ it("a call whose session cannot be started leaves no open engagement", async () 
   expect(refused.mock.calls).toEqual([[StatusCode.INVALID_REQUEST]]);
 });
 
+it("a call whose session was stopped by a program ends like any other", async () => {
+  const stopped = new StatusError({
+    statusCode: StatusCode.INVALID_REQUEST,
+    message: "the engagement has already stopped",
+  });
+  const exchange = {
+    startEngagement: async () => ({ gkEngagementId: { value: "engagement" } }),
+    startSession: async () => ({ gkSessionId: { value: "session" } }),
+    stopEngagement: () => Promise.reject(stopped),
+    getGkVoiceprintProfileId: async () => ({ gkVoiceprintProfileId: { value: "profile" } }),
+    async *listen() {},
+  };
+  const line = { name: "line", scope: "bank", engagement: "", session: "", claimedPerson: "{from}", agent: "" };
+  const warned: unknown[] = [];
+  const log = { info() {}, error() {}, warn: (...given: unknown[]) => warned.push(given) };
+  const parts = { line: { ...line, onResult: "leave" }, exchange, log } as unknown as CallParts;
+  const codes: boolean[] = [];
+  const socket = { send() {}, close: (isBusy: boolean) => codes.push(isBusy), flow: null };
+  const call = new Call(parts, new AudioForkSession({}, { rate: 8000, channels: 1 }), socket, () => {});
+  call.receive(JSON.stringify({ callSid: "1", from: "+4930" }));
+  await call.leaveWhenOver();
+  expect([warned, codes]).toEqual([[], [false]]);
+});
+
 it("what a dialect held back when the connection closed is part of the call", async () => {
   class HoldingSession extends DialectSession {
     receive(): Received {

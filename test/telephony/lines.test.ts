@@ -13,6 +13,8 @@ import { encodeFrame, FrameType } from "asterisk-audiosocket";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { mulaw } from "../../src/audio/g711.js";
+import { Decision } from "../../src/contract/index.js";
+import type { SessionContext } from "../../src/telephony/line-message.js";
 import { SIGNATURE_HEADER, signatureOf } from "../../src/telephony/webhook.js";
 import { run } from "../cli/run.js";
 import { bytesOf, type LiveBox, pieces, scope, startLiveBox, stopLiveBoxes } from "../live/live-box.js";
@@ -33,6 +35,7 @@ interface Heard {
   readonly decision?: string;
   readonly enrollStatus?: string;
   readonly call: Record<string, string>;
+  readonly context: SessionContext;
 }
 const heard: Heard[] = [];
 const hook = createServer((request, response) => {
@@ -74,10 +77,12 @@ beforeAll(async () => {
         agent: "anna",
       },
       { ...line, name: "mixed", dialect: "jambonz", ...basic, separateVoices: true, agent: "anna" },
+      { ...line, name: "new-agent", dialect: "jambonz", ...basic, separateVoices: true, agent: "berta" },
     ],
   });
   await live.enroll("+4930", speaker);
   await live.enroll("anna", 700);
+  await live.enroll("berta", 800, false);
 });
 afterAll(async () => {
   await stopLiveBoxes();
@@ -358,6 +363,23 @@ describe("WebSocket lines", () => {
     socket.close();
   });
 
+  it("the messages of a call name its session, whose decision can be asked for", async () => {
+    const socket = await socketTo("jambonz", { authorization: basicHeader });
+    const onSocket = new Promise<object>((resolve) =>
+      socket.on("message", (message) => {
+        const { data } = JSON.parse(String(message));
+        if (data?.type === "result") resolve(data.context);
+      }),
+    );
+    socket.send(JSON.stringify({ callSid: "decided", from: "+4930", sampleRate: 8000 }));
+    for (const piece of pieces(bytesOf(samples(4)), 3200)) socket.send(piece);
+    const { context } = await told("jambonz", "decided");
+    expect(await onSocket).toEqual(context);
+    const { result } = await live.operations.getSessionDecision({ context });
+    expect(result).toMatchObject({ decision: Decision.AUTHENTIC, personId: "+4930" });
+    socket.close();
+  });
+
   it("jambonz: messages on the same socket", async () => {
     const socket = await socketTo("jambonz", { authorization: basicHeader }, "", "audio.jambonz.org");
     expect(socket.protocol).toBe("audio.jambonz.org");
@@ -510,6 +532,14 @@ describe("WebSocket lines", () => {
     };
     expect(await call("mixed1", samples(2))).toMatchObject({ decision: "AUTHENTIC" });
     expect(await call("mixed2", take(500, 2))).toMatchObject({ decision: "NO_MATCH" });
+  });
+
+  it("jambonz, agent and caller in one channel: an agent who is not enrolled yet does not keep the caller from being checked", async () => {
+    const socket = await socketTo("new-agent", { authorization: basicHeader });
+    socket.send(JSON.stringify({ callSid: "new-agent", from: "+4930", sampleRate: 8000, mixType: "mono" }));
+    for (const piece of pieces(bytesOf(samples(4)), 3200)) socket.send(piece);
+    expect(await told("new-agent", "new-agent")).toMatchObject({ decision: "AUTHENTIC" });
+    socket.close();
   });
 
   it("AudioHook: a signed connection opens, delivers both channels, gets events and closes", async () => {
@@ -671,10 +701,11 @@ describe("limits", () => {
     expect(closedFirst).toBe(true);
   });
 
-  it("a call that stops sending is ended", async () => {
+  it("a call that stops sending is ended, and what was heard is its result", async () => {
     const socket = await socketTo("jambonz", { authorization: basicHeader });
     socket.send(JSON.stringify({ callSid: "idle", from: "+4930", sampleRate: 8000 }));
-    socket.send(new Uint8Array(320));
+    socket.send(bytesOf(samples(1.5)));
     await once(socket, "close");
+    expect(await told("jambonz", "idle")).toMatchObject({ type: "result", decision: "AUTHENTIC" });
   });
 });

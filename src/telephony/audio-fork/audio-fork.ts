@@ -2,8 +2,7 @@
  * jambonz's `listen` and FreeSWITCH's mod_audio_fork: one text frame with the call's metadata, then binary frames of
  * L16, which both send little-endian. https://docs.jambonz.org/verbs/verbs/listen
  */
-import type { ListenResponse } from "../../contract/index.js";
-import { lineMessageOf } from "../line-message.js";
+import type { LineMessage } from "../line-message.js";
 import {
   type CallFields,
   type CallFormat,
@@ -61,9 +60,8 @@ export class AudioForkSession extends DialectSession {
   }
 
   /** FreeSWITCH raises this as the event mod_audio_fork::json. */
-  override report(response: ListenResponse): readonly Frame[] {
-    const message = lineMessageOf(response);
-    return message ? [JSON.stringify({ type: "json", data: message })] : [];
+  override report(message: LineMessage): readonly Frame[] {
+    return [JSON.stringify({ type: "json", data: message })];
   }
 
   override leave(): readonly Frame[] {

@@ -2,9 +2,8 @@
  * Genesys AudioHook, version 2: JSON text frames control the call, binary frames are µ-law audio, caller first.
  * https://developer.genesys.cloud/devapps/audiohook/
  */
-import type { ListenResponse, StatusError } from "../../contract/index.js";
-import { StatusCode } from "../../contract/index.js";
-import { lineMessageOf } from "../line-message.js";
+import { StatusCode, type StatusError } from "../../contract/index.js";
+import type { LineMessage } from "../line-message.js";
 import {
   type CallEvent,
   type CallFormat,
@@ -130,9 +129,8 @@ export class AudioHookSession extends DialectSession {
     return [this.#message("opened", { media: this.#media ? [this.#media] : [], startPaused: false })];
   }
 
-  override report(response: ListenResponse): readonly Frame[] {
-    const message = lineMessageOf(response);
-    return message ? [this.#message("event", { entities: [{ type: "vivavoce", data: message }] })] : [];
+  override report(message: LineMessage): readonly Frame[] {
+    return [this.#message("event", { entities: [{ type: "vivavoce", data: message }] })];
   }
 
   override finished(): readonly Frame[] {
