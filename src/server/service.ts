@@ -111,6 +111,7 @@ export class Service {
         transcode: this.#transcode,
         ready: this.parts.ready,
         messageBytes: limits.messageBytes,
+        liveIdleSeconds: limits.liveIdleSeconds,
         peerAddress: this.#peerAddress,
         log: this.parts.log,
         origins: this.config.cors.origins,
@@ -148,7 +149,8 @@ export class Service {
 
 function readSeconds(request: NodeRequest, limits: ServerConfig["limits"]): number {
   const path = pathOf(request);
-  if (path.endsWith(".LiveProcessor/Listen")) return limits.liveCallSeconds;
+  // The longest call still gets its results.
+  if (path.endsWith(".LiveProcessor/Listen")) return limits.liveCallSeconds + limits.readSeconds;
   const isUpload = path === "/v1/audios" || path.endsWith(".MediaProcessor/AddMediaSegment");
   return isUpload ? limits.mediaReadSeconds : limits.readSeconds;
 }
