@@ -2,16 +2,13 @@
  * Open-set identification by list size (ISO/IEC 19795-1): calls of people who are not on a list (FPIR: a candidate is returned) and of people who are
  * (FNIR: they are not returned, or somebody else is). Lists are drawn from the other speakers, with one enrollment of each.
  */
-import type { Engine, Expectation } from "../engine/port.js";
+import type { Engine, Score } from "../engine/port.js";
 import { rateOfOneComparison } from "../voiceprint/decision.js";
 import { impostorsOnList, mostRanks } from "../voiceprint/list-impostors.js";
 import { seededRandom } from "./bootstrap.js";
 import type { ScoredTrial } from "./summary.js";
 
-export interface ScoredCandidate extends Expectation {
-  readonly raw: number;
-  readonly llr: number;
-}
+export type ScoredCandidate = Omit<Score, "reliability">;
 
 /** A tested recording, with its scores against the enrollments of its speaker and of others, by speaker. */
 export interface Caller {

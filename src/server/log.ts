@@ -27,12 +27,7 @@ export interface LogFields {
 }
 
 /** The log of a box. Fields have no audio, no embeddings, no names. */
-export interface Log {
-  debug(message: string, fields?: LogFields): void;
-  info(message: string, fields?: LogFields): void;
-  warn(message: string, fields?: LogFields): void;
-  error(message: string, fields?: LogFields): void;
-}
+export type Log = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>;
 
 const ORDER: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
