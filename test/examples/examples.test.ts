@@ -80,6 +80,11 @@ it("batch: writes a line for each claim, whatever else is in its folder and whoe
   expect(lines[1]).toMatch(/^bob,voices\/ada-4\.wav,NO_MATCH,/);
   expect(lines[2]).toMatch(/^ada,missing\.wav,ERROR,.*no such file/);
   expect(lines[3]).toMatch(/^carol,voices\/ada-4\.wav,ERROR,.*has no voiceprint/);
+  // More claims than the engine takes at once.
+  writeFileSync(at("voices/short.wav"), readFileSync(at("voices/ada-4.wav")).subarray(0, 2000));
+  writeFileSync(at("many.csv"), "ada,voices/short.wav\n".repeat(600));
+  const many = await execute(process.execPath, [program, at("enrolled"), at("many.csv")]);
+  expect(many.stdout.match(/,UNCERTAIN,AUDIO_TOO_SHORT,/g)).toHaveLength(600);
 });
 
 it("plain page: enrolls and checks files in a browser without a bundler, and recognizes the person after a reload", async () => {
