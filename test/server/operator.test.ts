@@ -389,7 +389,7 @@ describe("data", () => {
   });
 
   it("live calls, and how many there may be at once", async () => {
-    const entry = liveCalls.enter("call 7", "twilio", "bank", () => {});
+    const entry = liveCalls.enter("call 7", "twilio", "bank", "", () => {});
     const { body } = await ask("calls");
     expect(body).toMatchObject({ capacity: 10, calls: [{ id: "call 7", from: "twilio", netSpeechSeconds: 0 }] });
     entry.leave();
@@ -397,7 +397,7 @@ describe("data", () => {
   });
 
   it("how far each live call is: seconds heard and spoken, the last score and decision; at most a hundred calls", async () => {
-    const entries = Array.from({ length: 101 }, (_, i) => liveCalls.enter(`call ${i}`, "grpc", "bank", () => {}));
+    const entries = Array.from({ length: 101 }, (_, i) => liveCalls.enter(`call ${i}`, "grpc", "bank", "", () => {}));
     const tell = (event: MessageInitShape<typeof ListenResponseSchema>["event"]) =>
       entries[0]!.observe(create(ListenResponseSchema, { event: event! }));
     const first = async () => (await ask("calls")).body.calls[0];

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { expect, it } from "vitest";
 import type { Line } from "../../src/telephony/line.js";
+import type { LineMessage } from "../../src/telephony/line-message.js";
 import { Webhook } from "../../src/telephony/webhook.js";
 
 it("the log says why a webhook was not delivered", async () => {
@@ -16,7 +17,7 @@ it("the log says why a webhook was not delivered", async () => {
   const webhook = { url: `http://127.0.0.1:${port}/`, secret: "a webhook's secret", attempts: 1, timeoutSeconds: 5 };
   const line = { name: "line", webhook } as Line;
   const sender = new Webhook(line, { info: note, warn: note, error() {} });
-  sender.send({ callId: "1" }, { type: "result", party: "caller" });
+  sender.send({ callId: "1" }, { type: "result", party: "caller" } as LineMessage);
   await sender.delivered();
   expect(reasons).toEqual(["connection refused"]);
 });
