@@ -97,6 +97,7 @@ export function createNodeHandler(
   app: WebApp,
   parts: Pick<AppParts, "dispatcher" | "transcode" | "peerAddress" | "ready"> & {
     readonly messageBytes: number;
+    readonly liveIdleSeconds: number;
     readonly log: Log;
     readonly origins: readonly string[];
     /** The local address of the box. Set only if tokens are off. */
@@ -110,14 +111,17 @@ export function createNodeHandler(
     // `listen.ts` discards unread bodies for all transports.
     autoCleanupIncoming: false,
   });
-  const { dispatcher, messageBytes, log } = parts;
+  const { dispatcher, messageBytes, liveIdleSeconds, log } = parts;
   const health = { ready: parts.ready, stopping: () => dispatcher.stopping };
-  const rpc = createRpcHandler({ dispatcher, messageBytes, log, addressOf, health }, (request, response) => {
-    const answered = answerOn(request, response, addressOf(request), parts.transcode);
-    if (answered)
-      answered.catch((error: unknown) => log.error("a response could not be sent", { stack: stackOf(error) }));
-    else void plain(request as never, response as never);
-  });
+  const rpc = createRpcHandler(
+    { dispatcher, messageBytes, liveIdleSeconds, log, addressOf, health },
+    (request, response) => {
+      const answered = answerOn(request, response, addressOf(request), parts.transcode);
+      if (answered)
+        answered.catch((error: unknown) => log.error("a response could not be sent", { stack: stackOf(error) }));
+      else void plain(request as never, response as never);
+    },
+  );
   const shared = withCors(rpc, parts.origins);
   return parts.localOnly ? localCallersOnly(shared, parts.localOnly, parts.origins) : shared;
 }

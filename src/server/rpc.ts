@@ -1,3 +1,4 @@
+import http2 from "node:http2";
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import {
   Code,
@@ -18,6 +19,7 @@ import {
   transformSplitEnvelope,
   type UniversalHandler,
   type UniversalServerRequest,
+  type UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, errorFromJsonBytes, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import {
@@ -26,7 +28,7 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
-import { StatusCode, StatusError } from "../contract/index.js";
+import { LiveProcessor, StatusCode, StatusError } from "../contract/index.js";
 import { METHODS } from "../contract/operations.js";
 import { asStatusError, endedWith, stackOf } from "./call-errors.js";
 import { connectErrorOf } from "./connect-error.js";
@@ -50,12 +52,15 @@ const COMPRESSIONS = [compressionGzip, compressionBrotli];
 /** Longer paths are cut in messages. */
 const LONGEST_PATH = 200;
 
+const LISTEN_PATH = `/${LiveProcessor.typeName}/${LiveProcessor.method.listen.name}`;
+
 /** A live call may last hours. A timer with a longer delay would fire at once. */
 const LONGEST_DEADLINE_MS = 2 ** 31 - 1;
 
 export interface RpcParts {
   readonly dispatcher: Dispatcher;
   readonly messageBytes: number;
+  readonly liveIdleSeconds: number;
   readonly log: Log;
   readonly addressOf: (request: Parameters<NodeHandler>[0]) => string;
   readonly health: HealthParts;
@@ -88,6 +93,7 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
     }
     const caller = createContextValues().set(address, parts.addressOf(request));
     handle(universalRequestFromNodeRequest(request, response, undefined, caller))
+      .then((answer) => (path === LISTEN_PATH ? whileRead(answer, response, parts.liveIdleSeconds) : answer))
       .then((answer) => universalResponseToNodeResponse(answer, response))
       .catch((error: unknown) => {
         // The caller disconnected before the response was sent.
@@ -95,6 +101,36 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
         parts.log.error("a response could not be sent", { stack: stackOf(error) });
       });
   };
+}
+
+/**
+ * Cuts off a live call whose client takes no messages for this long. The call waits for it and does not see time pass,
+ * and pings keep its connection busy.
+ */
+function whileRead(
+  answer: UniversalServerResponse,
+  response: Parameters<NodeHandler>[1],
+  seconds: number,
+): UniversalServerResponse {
+  // A request that cannot be read is answered without messages.
+  if (!answer.body) return answer;
+  const messages = answer.body[Symbol.asyncIterator]();
+  let unread: NodeJS.Timeout | undefined;
+  /** The next message is asked for when the last one has been taken. */
+  const next = async () => {
+    clearTimeout(unread);
+    const message = await messages.next();
+    const cutOff = () =>
+      "stream" in response ? response.stream.close(http2.constants.NGHTTP2_CANCEL) : response.destroy();
+    if (!message.done) unread = setTimeout(cutOff, seconds * 1000);
+    return message;
+  };
+  const end = (step: "return" | "throw") => async (reason?: unknown) => {
+    clearTimeout(unread);
+    return (await messages[step]?.(reason)) ?? { done: true as const, value: undefined };
+  };
+  const watched = { next, return: end("return"), throw: end("throw") };
+  return { ...answer, body: { [Symbol.asyncIterator]: () => watched } };
 }
 
 type Handle = (...request: Parameters<UniversalHandler>) => ReturnType<UniversalHandler>;
