@@ -61,8 +61,8 @@ describe("signing in", () => {
     expect(await said("en")).toBe("Too many failed attempts. Try again in 3 minutes.");
     expect(await said("de")).toBe("Zu viele Fehlversuche. Versuchen Sie es in 3 Minuten noch einmal.");
     expect(await said("es")).toBe("Demasiados intentos fallidos. Inténtelo de nuevo dentro de 3 minutos.");
-    expect(await said("fr")).toBe("Trop d’essais manqués. Réessayez dans 3 minutes.");
-    expect(await said("pt")).toBe("Tentativas falhadas demais. Tente de novo em 3 minutos.");
+    expect(await said("fr")).toBe("Trop de tentatives infructueuses. Réessayez dans 3 minutes.");
+    expect(await said("pt")).toBe("Muitas tentativas sem sucesso. Tente de novo em 3 minutos.");
     expect(await said("zh")).toBe("失败次数过多。请在3分钟后再试。");
   });
 
