@@ -33,6 +33,8 @@ const logged: { readonly level: string; readonly message: string; readonly reque
 let onSlow: (value?: unknown) => void = () => {};
 let admit = () => {};
 /** The box's side of the last connection to /any. */
+/** Calls that were refused before they began. */
+const counted: string[] = [];
 let peer: OpenSocket;
 let server: Server;
 let sockets: Sockets;
@@ -48,6 +50,7 @@ beforeAll(async () => {
     localOnly: false,
   });
   const dispatcher = {
+    refused: (_: unknown, protocol: string, code: StatusCode) => counted.push(`${protocol} ${StatusCode[code]}`),
     async *live(_: unknown, messages: AsyncIterable<ListenRequest>, { ended }: { ended: AbortController }) {
       closed = once(ended.signal, "abort");
       for await (const { content } of messages) {
@@ -177,6 +180,7 @@ it("the token comes in the header, or as a subprotocol", async () => {
   await connect("/live", ["vivavoce.live.v1"]);
   expect(authorization).toBeNull();
   expect(await connect("/live", [], { authorization: "Bearer wrong" })).toBe(401);
+  expect(counted).toEqual(["websocket NOT_AUTHORIZED"]);
 });
 
 it("a peer that speaks the protocol is told why it is refused: a page cannot see it in the handshake", async () => {
