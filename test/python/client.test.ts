@@ -43,9 +43,10 @@ it("contract.py agrees with proto/ (npm run proto)", () => {
   expect(readFileSync(join(CLIENT, "src/vivavoce/contract.py"), "utf8")).toBe(made);
 });
 
-it("the client has the version of the library", () => {
+it("the client has the version and the license of the library", () => {
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   expect(readFileSync(join(CLIENT, "pyproject.toml"), "utf8")).toContain(`\nversion = "${version}"\n`);
+  expect(readFileSync(join(CLIENT, "LICENSE"), "utf8")).toBe(readFileSync(join(ROOT, "LICENSE"), "utf8"));
 });
 
 describe.skipIf(python === undefined)(
