@@ -88,7 +88,7 @@ export const de: Words = {
 
   profiles: {
     none: "Kein passendes Profil.",
-    columns: ["Inhaber", "Art", "Kennzeichen", "Zustand", "Version", "Sprache", "Angelegt", "Profil"],
+    columns: ["Inhaber", "Art", "Etikett", "Zustand", "Version", "Sprache", "Angelegt", "Profil"],
     state: "Zustand",
     kind: "Art",
     any: "Alle",
@@ -96,7 +96,7 @@ export const de: Words = {
 
   profile: {
     id: "Profil",
-    tag: "Kennzeichen",
+    tag: "Etikett",
     version: "Version des Abdrucks",
     printType: "Art des Abdrucks",
     revision: "Modellrevision",
@@ -180,7 +180,7 @@ export const de: Words = {
   watchlists: {
     heading: "Beobachtungslisten",
     none: "Keine Beobachtungsliste in diesem Bereich.",
-    columns: ["Kennzeichen", "Profile", "Inhaber", "Beobachtungsliste"],
+    columns: ["Etikett", "Profile", "Inhaber", "Beobachtungsliste"],
   },
 
   models: {
@@ -201,7 +201,7 @@ export const de: Words = {
     none: "Noch kein Vergleich.",
     columns: ["Liste", "Versprochen", "Gemessen", "95-%-Intervall", "Vergleiche", "Anrufe", "Urteil"],
     lists: { watchlist: "Beobachtungslisten", group: "Gruppen" },
-    verdicts: { holds: "Gehalten", exceeded: "Überschritten", undecided: "Zu wenige Vergleiche" },
+    verdicts: { holds: "Gehalten", exceeded: "Überschritten", undecided: "Zu wenige" },
     calibrate:
       "Anrufer dieser Box überschreiten eine versprochene Rate um mehr als das Doppelte. Passen Sie die Schwellen an Ihre eigenen Aufnahmen an:",
   },
@@ -295,7 +295,7 @@ export const de: Words = {
     FRAUDSTER_INDICATION: "Anzeichen von Betrug",
     VOICEPRINT_MATCH: "Stimmabdruck passt",
     VOICEPRINT_NO_MATCH: "Stimmabdruck passt nicht",
-    LOW_RELIABILITY: "Zu knapp für eine Entscheidung",
+    LOW_RELIABILITY: "Zu knapp",
     NO_SCORES: "Nichts zum Vergleichen",
     INTERNAL_ERROR: "Interner Fehler",
     NOT_TRAINED: "Nicht trainiert",

@@ -193,7 +193,7 @@ export const es: Words = {
     none: "Ninguna comparación todavía.",
     columns: ["Lista", "Prometida", "Medida", "Intervalo del 95 %", "Comparaciones", "Llamadas", "Veredicto"],
     lists: { watchlist: "Listas de vigilancia", group: "Grupos" },
-    verdicts: { holds: "Se cumple", exceeded: "Superada", undecided: "Muy pocas comparaciones" },
+    verdicts: { holds: "Se cumple", exceeded: "Superada", undecided: "Muy pocas" },
     calibrate:
       "Quienes llaman a este servidor superan una tasa prometida en más del doble. Ajuste los umbrales a sus propias grabaciones:",
   },
@@ -288,7 +288,7 @@ export const es: Words = {
     FRAUDSTER_INDICATION: "Indicio de fraude",
     VOICEPRINT_MATCH: "La huella coincide",
     VOICEPRINT_NO_MATCH: "La huella no coincide",
-    LOW_RELIABILITY: "Demasiado ajustado para decidir",
+    LOW_RELIABILITY: "Demasiado justo",
     NO_SCORES: "Nada con que comparar",
     INTERNAL_ERROR: "Error interno",
     NOT_TRAINED: "Sin entrenar",

@@ -201,7 +201,7 @@ export const fr: Words = {
     none: "Aucune comparaison pour l’instant.",
     columns: ["Liste", "Promis", "Mesuré", "Intervalle à 95 %", "Comparaisons", "Appels", "Verdict"],
     lists: { watchlist: "Listes de surveillance", group: "Groupes" },
-    verdicts: { holds: "Tenu", exceeded: "Dépassé", undecided: "Trop peu de comparaisons" },
+    verdicts: { holds: "Tenu", exceeded: "Dépassé", undecided: "Trop peu" },
     calibrate:
       "Les appelants de ce serveur dépassent de plus du double un taux promis. Ajustez les seuils à vos propres enregistrements :",
   },
@@ -297,7 +297,7 @@ export const fr: Words = {
     FRAUDSTER_INDICATION: "Indice de fraude",
     VOICEPRINT_MATCH: "L’empreinte correspond",
     VOICEPRINT_NO_MATCH: "L’empreinte ne correspond pas",
-    LOW_RELIABILITY: "Trop juste pour décider",
+    LOW_RELIABILITY: "Trop juste",
     NO_SCORES: "Rien à comparer",
     INTERNAL_ERROR: "Erreur interne",
     NOT_TRAINED: "Non entraîné",

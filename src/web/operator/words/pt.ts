@@ -200,7 +200,7 @@ export const pt: Words = {
     none: "Nenhuma comparação ainda.",
     columns: ["Lista", "Prometida", "Medida", "Intervalo de 95 %", "Comparações", "Chamadas", "Veredito"],
     lists: { watchlist: "Listas de vigilância", group: "Grupos" },
-    verdicts: { holds: "Cumprida", exceeded: "Ultrapassada", undecided: "Poucas comparações" },
+    verdicts: { holds: "Cumprida", exceeded: "Ultrapassada", undecided: "Muito poucas" },
     calibrate:
       "Quem liga para este servidor ultrapassa uma taxa prometida em mais do dobro. Ajuste os limiares às suas próprias gravações:",
   },
