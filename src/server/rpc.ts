@@ -120,17 +120,24 @@ function whileRead(
   const next = async () => {
     clearTimeout(unread);
     const message = await messages.next();
-    const cutOff = () =>
-      "stream" in response ? response.stream.close(http2.constants.NGHTTP2_CANCEL) : response.destroy();
-    if (!message.done) unread = setTimeout(cutOff, seconds * 1000);
+    if (!message.done) unread = setTimeout(() => cutOff(response), seconds * 1000);
     return message;
   };
   const end = (step: "return" | "throw") => async (reason?: unknown) => {
     clearTimeout(unread);
     return (await messages[step]?.(reason)) ?? { done: true as const, value: undefined };
   };
+  // The framework waits forever for a message to be taken on a stream that has closed, and the call with it.
+  response.once("close", () => void end("return")().catch(() => {}));
   const watched = { next, return: end("return"), throw: end("throw") };
   return { ...answer, body: { [Symbol.asyncIterator]: () => watched } };
+}
+
+function cutOff(response: Parameters<NodeHandler>[1]): void {
+  if (!("stream" in response)) return void response.destroy();
+  response.stream.close(http2.constants.NGHTTP2_CANCEL);
+  // A closed stream would still wait for somebody to read what the client sent.
+  response.stream.destroy();
 }
 
 type Handle = (...request: Parameters<UniversalHandler>) => ReturnType<UniversalHandler>;

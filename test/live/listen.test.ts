@@ -3,18 +3,18 @@ import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { create, toJson } from "@bufbuild/protobuf";
+import { create, toBinary, toJson } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import {
   ContextSchema,
   Decision,
   EnrollStatus,
-  type ListenRequestSchema,
+  ListenRequestSchema,
   type ListenResponse,
   LiveProcessor,
 } from "../../src/contract/index.js";
@@ -260,8 +260,8 @@ describe("invalid requests are rejected with the name of the field", () => {
   });
 
   it("a missing channel, two parties with one name, an unknown profile, a second start, an invalid key", async () => {
-    expect(await refused({ parties: [{ ...verifyAda(), channelSelector: { channel: 2 } }] })).toMatch(
-      /must be 1 to 1, got 2/,
+    expect(await refused({ channels: 2, parties: [{ ...verifyAda(), channelSelector: { channel: 3 } }] })).toMatch(
+      /must be 0 to 2, got 3/,
     );
     expect(await refused({ parties: [verifyAda(), verifyAda()] })).toMatch(/different names/);
     const unknown = { value: "01900000-0000-7000-8000-000000000000" };
@@ -306,6 +306,49 @@ describe("other clients", () => {
     await once(call, "end");
     expect(answers.map(({ event }) => event)).toEqual(["progress", "checkpoint", "result"]);
     client.close();
+  });
+
+  it("gRPC: a client that does not read frees its place, however long it stays connected", async () => {
+    const impatient = await startLiveBox({ limits: { liveIdleSeconds: 1 } });
+    const gkVoiceprintProfileId = await impatient.enroll("ada", 100);
+    const session = connectHttp2(impatient.box.url);
+    const pings = setInterval(() => session.destroyed || session.ping(() => {}), 100);
+    const headers = { ":method": "POST", ":path": "/vendor.biosec.v1.LiveProcessor/Listen" };
+    const stream = session.request({ ...headers, "content-type": "application/grpc", te: "trailers" });
+    stream.on("error", () => {}).on("response", () => {});
+    const send = (content: Request["content"]) => {
+      const message = toBinary(ListenRequestSchema, create(ListenRequestSchema, { content } as Request));
+      const head = Buffer.alloc(5);
+      head.writeUInt32BE(message.length, 1);
+      stream.write(Buffer.concat([head, message]));
+    };
+    // Answers of a kilobyte, ten for each second of audio: more than the connection takes for somebody who does not read.
+    const task = { case: "verify", value: { gkVoiceprintProfileId } } as const;
+    const party = { name: "caller".repeat(170), ignoreCheckpoints: true, task };
+    const context = await impatient.openSession();
+    send({ case: "start", value: { context, ...format, progressInterval: { nanos: 1 }, parties: [party] } });
+    for (let i = 0; i < 1000; i++) send({ case: "audio", value: bytesOf(silence(0.1)) });
+    const listened = () => impatient.logged.filter(({ operation }) => operation === "Listen");
+    await vi.waitFor(() => expect(listened()).toHaveLength(1), 30_000);
+    expect(await (await fetch(`${impatient.box.url}/metrics`)).text()).toContain("vivavoce_live_calls 0");
+    clearInterval(pings);
+    session.destroy();
+  });
+
+  it("gRPC: the longest call gets its results", async () => {
+    const short = await startLiveBox({ limits: { liveCallSeconds: 1 } });
+    const client = createClient(LiveProcessor, createGrpcTransport({ baseUrl: short.box.url }));
+    const profile = await short.enroll("ada", 100);
+    const party = { name: "caller", task: { case: "verify", value: { gkVoiceprintProfileId: profile } } } as const;
+    const start = { context: await short.openSession(), ...format, parties: [party] };
+    const requests = async function* (): AsyncGenerator<Request> {
+      yield { content: { case: "start", value: start } };
+      yield { content: { case: "audio", value: bytesOf(take(100, 1.5)) } };
+      await new Promise(() => {});
+    };
+    const responses: ListenResponse[] = [];
+    for await (const response of client.listen(requests())) responses.push(response);
+    expect(resultOf(responses)).toMatchObject({ value: { decision: Decision.AUTHENTIC } });
   });
 
   it("gRPC: what cannot be read is the sender's fault, and no failure in the log", async () => {
