@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { readdir, readFile, stat } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { dirname, join, relative, resolve, sep } from "node:path";
 import { seededRandom } from "./bootstrap.js";
 import { sampleOf } from "./sample.js";
 
@@ -285,10 +285,7 @@ async function fromFolder(folder: string, mostTrials: number): Promise<TrialSet>
 /** Says so if there are recordings elsewhere in the folder. */
 async function unusedIn(folder: string, files: readonly string[]): Promise<string[]> {
   const used = new Set(files);
-  const unused = (await readdir(folder, { recursive: true }))
-    .filter((path) => path.split(sep).every((name) => !name.startsWith(".")) && isAudioName(basename(path)))
-    .map((path) => resolve(folder, path))
-    .filter((path) => !used.has(path));
+  const unused = (await audioBelow(resolve(folder))).filter((path) => !used.has(path));
   if (unused.length === 0) return [];
   return [
     `not used, because not named speaker/session/file or speaker/file: ${unused.length} recordings, such as ${unused.sort()[0]}`,
@@ -385,6 +382,13 @@ async function sessionsOf(folder: string): Promise<SessionFiles[]> {
     }
   }
   return sessions;
+}
+
+/** Links are not followed, because they may form a loop. */
+async function audioBelow(path: string): Promise<string[]> {
+  const entries = (await readdir(path, { withFileTypes: true })).filter(({ name }) => !name.startsWith("."));
+  const below = entries.filter((entry) => entry.isDirectory()).map(({ name }) => audioBelow(join(path, name)));
+  return [...(await audioFiles(path)), ...(await Promise.all(below)).flat()];
 }
 
 async function audioFiles(path: string): Promise<string[]> {

@@ -235,6 +235,7 @@ describe("a folder", () => {
     expect((await readTrialSet(folder)).note).toBeUndefined();
     expect((await readTrialSet(folder)).files).toHaveLength(3);
     await touch("loose.wav", "b/1/left/1.wav");
+    await symlink("..", join(folder, "b/1/left/loop"));
     expect((await readTrialSet(folder)).note).toBe(
       `not used, because not named speaker/session/file or speaker/file: 2 recordings, such as ${join(folder, "b/1/left/1.wav")}`,
     );
