@@ -126,7 +126,7 @@ test("an owner signs in, and finds an empty box", async () => {
   const { name, password } = box.firstOwner!;
   await signIn(page, name, password);
   await page.getByText(strings.account.signedInAs(name)).waitFor();
-  expect(page.url()).toBe(box.operatorUrl);
+  expect(page.url()).toBe(`${box.operatorUrl}#overview`);
   await page.getByText(strings.decisions.none).waitFor();
   await page.getByText(strings.evaluation.none).waitFor();
   expect(await page.locator("figure svg").count()).toBe(3);
