@@ -35,7 +35,7 @@ test("from another machine it says what to set up, and does not lead to that mac
   await says(page, strings.signIn.failed(strings.signIn.elsewhere(box.url)));
   // The same box with this address as its public one, but without https.
   const issuer = new URL(page.url()).origin;
-  const metadata = await (await fetch(`${box.url}/.well-known/oauth-authorization-server`)).json();
+  const metadata = (await (await fetch(`${box.url}/.well-known/oauth-authorization-server`)).json()) as object;
   await page.route("**/.well-known/oauth-authorization-server", (route) =>
     route.fulfill({ json: { ...metadata, issuer } }),
   );
