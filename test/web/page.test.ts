@@ -184,7 +184,7 @@ test("speaks the browser's language", { timeout: 60_000 }, async () => {
   const context = await browser.newContext({ locale: "zh-CN" });
   try {
     const theirs = await context.newPage();
-    await theirs.goto(page.url());
+    await theirs.goto(box.url);
     await theirs.getByRole("heading", { name: zh.enroll.heading }).waitFor();
     expect(await theirs.getAttribute("html", "lang")).toBe("zh");
     expect(await theirs.textContent(".advice")).toBe(zh.advice.ready);
