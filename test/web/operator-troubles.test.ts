@@ -177,6 +177,8 @@ test("an application is created once, also if its secret or the list does not ar
   const page = await context.newPage();
   await page.goto(`${box.operatorUrl}#applications`);
   await isPart(page, "applications");
+  // The application that the box made at its first start.
+  await page.locator("article").first().waitFor();
   const before = await page.locator("article").count();
   const cut = (route: Route) => route.abort();
   await page.route("**/secret", cut);
