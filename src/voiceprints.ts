@@ -235,8 +235,8 @@ export class Voiceprints {
     const live = this.#liveAccess();
     assertRate(rateHz, live.rates);
     assertChoices(choices, callChoices);
-    const targets = await this.#targets({ ...choices, ...target });
-    return this.#inLiveSession(choices, async (context, end) => {
+    return this.#inLiveSession(choices, async (context, choices, end) => {
+      const targets = await this.#targets(target, choices);
       const ignoreCheckpoints = choices.ignoreCheckpoints ?? false;
       const check = await live.listen(
         { context, rateHz, ignoreCheckpoints, ...targets.request, ...attacks(target) },
@@ -252,7 +252,7 @@ export class Voiceprints {
     // Before a profile is created.
     assertRate(rateHz, live.rates);
     assertChoices(choices, callChoices);
-    return this.#inLiveSession(choices, async (context, end) => {
+    return this.#inLiveSession(choices, async (context, choices, end) => {
       const owner = { kind: "person", name: person, tag: choices.tag ?? "" } as const;
       const { scope } = this.settings;
       const gkVoiceprintProfileId = {
@@ -433,29 +433,36 @@ export class Voiceprints {
     work: (context: SessionContext, choices: C) => Promise<T>,
   ): Promise<T> {
     assertChoices(choices, known);
-    // One limit for all operations of the call, each of which would have it for itself.
-    const { timeoutMs: _, ...others } = choices;
+    // One limit for all operations of the call. Each has it too, in place of the limit that a connection sets.
     const { signal, end } = callLimit(choices);
-    const limited = { ...others, signal } as C;
-    const answer = inSession(this.operations, this.settings, (context) => work(context, limited), { signal });
-    return answer.finally(end);
+    const limited = { ...choices, signal };
+    const options = callOptions(limited);
+    return inSession(this.operations, this.settings, (context) => work(context, limited), options).finally(end);
   }
 
-  /** The session goes on with what `open` opened, which ends it; it is ended here if that fails. */
+  /** The session goes on with the listener that `open` opens, which ends it; it is ended here if that fails. */
   async #inLiveSession<T>(
     choices: CallChoices,
-    open: (context: SessionContext, end: (isFailed: boolean) => Promise<void>) => Promise<T>,
+    open: (context: SessionContext, choices: CallChoices, end: (isFailed: boolean) => Promise<void>) => Promise<T>,
   ): Promise<T> {
-    const context = await startSession(this.operations, this.settings, callOptions(choices));
-    const end = (isFailed: boolean) => (isFailed ? abandonSession : stopSession)(this.operations, context);
-    return orCleanUp(open(context, end), () => end(true));
+    const limit = callLimit(choices);
+    const limited = { ...choices, signal: limit.signal };
+    const started = startSession(this.operations, this.settings, callOptions(limited));
+    const context = await orCleanUp(started, async () => limit.end());
+    const end = (isFailed: boolean) => {
+      limit.end();
+      return (isFailed ? abandonSession : stopSession)(this.operations, context);
+    };
+    const listener = await orCleanUp(open(context, limited, end), () => end(true));
+    limit.endTime();
+    return listener;
   }
 
   #analyze(audio: Audio, choices: AnalysisChoices, known: object, target: Target = choices): Promise<Analysis> {
     return this.#inSession(choices, known, async (context, choices) => {
       let media: Media | null = null;
       return unlessErased(target.fraudsters === true, async () => {
-        const targets = await this.#targets({ ...choices, ...target });
+        const targets = await this.#targets(target, choices);
         media ??= await this.#media(context, audio, choices);
         const { result } = await this.operations.analyzeAudio(
           { context, audio: media, ...targets.request, ...listening(choices), ...attacks(choices) },
@@ -479,7 +486,7 @@ export class Voiceprints {
     throw new StatusError({ statusCode: StatusCode.NOT_IMPLEMENTED, message });
   }
 
-  async #targets({ persons, fraudsters, ...choices }: Target & CallChoices) {
+  async #targets({ persons, fraudsters }: Target, choices: CallChoices) {
     const watched =
       fraudsters === undefined
         ? undefined

@@ -1,6 +1,5 @@
 /** Live audio of `Voiceprints`, processed by a box: each check or enrollment is a `LiveCall`. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { callLimit } from "../contract/call-limit.js";
 import type { ListenPartySchema, ListenResult } from "../contract/gen/vendor/biosec/v1/live_pb.js";
 import { StatusCode, StatusError } from "../contract/index.js";
 import { onAbort } from "../contract/on-abort.js";
@@ -19,7 +18,7 @@ export function boxLiveAccess(connection: ConnectOptions, WebSocket: WebSocketCl
     request: { readonly context?: LiveCallOptions["start"]["context"]; readonly rateHz: number },
     party: Party,
     resultOf: (result: Results) => Result | null,
-    { signal, timeoutMs }: OperationOptions,
+    { signal }: OperationOptions,
   ) => {
     const start = { context: request.context, encoding: "float32", rate: request.rateHz, parties: [party] };
     const call = (onEvent: LiveCallOptions["onEvent"]) =>
@@ -29,12 +28,7 @@ export function boxLiveAccess(connection: ConnectOptions, WebSocket: WebSocketCl
       const forget = task.endWith(signal);
       task.done.then(forget, forget);
     }
-    const opening = callLimit({ timeoutMs });
-    const inTime = task.endWith(opening.signal);
-    await task.started.finally(() => {
-      inTime();
-      opening.end();
-    });
+    await task.started;
     return task;
   };
   return {

@@ -6,6 +6,8 @@ export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 /** The signal of one call. */
 export interface CallLimit {
   readonly signal: AbortSignal;
+  /** To be called when what the call opened goes on: from now on, only the caller's signal ends it. */
+  endTime(): void;
   /** To be called when the call has ended: the caller's signal may live as long as the program. */
   end(): void;
 }
@@ -25,6 +27,7 @@ export function callLimit(
   const timer = timeoutMs === undefined ? undefined : setTimeout(expire, Math.min(timeoutMs, LONGEST_TIMEOUT_MS));
   return {
     signal: controller.signal,
+    endTime: () => clearTimeout(timer),
     end() {
       clearTimeout(timer);
       forget?.();

@@ -3,6 +3,7 @@ import { getEventListeners } from "node:events";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { floatWav } from "../../src/audio/wav-writer.js";
 import { StatusCode, StatusError } from "../../src/contract/index.js";
+import type { OperationOptions, Operations } from "../../src/contract/operations.js";
 import { Listener } from "../../src/easy-door/listener.js";
 import { localAccess } from "../../src/local-access.js";
 import { seal } from "../../src/sealed-export.js";
@@ -217,6 +218,45 @@ describe("choices", () => {
     process.off("warning", warned);
     expect(warned).not.toHaveBeenCalled();
     expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+
+  test("limit all operations of a call together, in place of the limit of a connection", async () => {
+    const given: OperationOptions[] = [];
+    const operations = new Proxy(world.processor, {
+      get: (processor, name: keyof Operations) => (request: unknown, options: OperationOptions) => {
+        if (name !== "stopEngagement") given.push(options);
+        return (processor[name] as (...given: unknown[]) => unknown).call(processor, request, options);
+      },
+    });
+    const watched = new Voiceprints(operations, settings, localAccess(world.processor));
+    const choices = { signal: new AbortController().signal, timeoutMs: 60_000 };
+    const target = { persons: ["ada", "ada"] };
+    for (const call of [
+      () => watched.verify("ada", audio(7, 3), choices),
+      () => watched.analyze(audio(7, 3), { ...target, ...choices }),
+      async () => (await watched.listen(target, rateHz, choices)).close(),
+    ]) {
+      given.length = 0;
+      await call();
+      expect(given.length).toBeGreaterThan(2);
+      expect(given.map(({ timeoutMs }) => timeoutMs)).toEqual(given.map(() => choices.timeoutMs));
+      // The signal of the call itself has no time limit.
+      expect(new Set(given.map(({ signal }) => signal))).toEqual(new Set([given[0]!.signal]));
+      expect(given[0]!.signal).not.toBe(choices.signal);
+    }
+  });
+
+  test("of a listener limit the time to open it, and not the listener", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const { signal } = new AbortController();
+      const listener = await voice.listen({}, rateHz, { signal, timeoutMs: 1000 });
+      expect(vi.getTimerCount()).toBe(0);
+      await listener.close();
+      expect(getEventListeners(signal, "abort")).toEqual([]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test("can be frozen, and undefined where they are not given", async () => {
