@@ -73,6 +73,10 @@ export function connect(options: ConnectOptions): Operations {
     assertOperationOptions(callOptions);
     const { signal: given, timeoutMs = options.timeoutMs } = callOptions;
     const { signal, end } = callLimit({ signal: given, timeoutMs });
+    if (signal.aborted) {
+      end();
+      throw endedCall(signal.reason);
+    }
     const attempt = () =>
       call(signal, timeoutMs).catch((error: unknown) => Promise.reject(statusErrorOf(error, url, signal)));
     const withAnotherToken = () =>

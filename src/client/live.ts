@@ -95,6 +95,8 @@ export class LiveCall {
   #isOver = false;
   #attempts = 0;
   #hasRenewed = false;
+  /** Until the next attempt. */
+  #pause: ReturnType<typeof setTimeout> | undefined;
   /** Keys reported so far. Each connection gets all audio, and so all keys, from the beginning. */
   #keys = 0;
 
@@ -227,7 +229,7 @@ export class LiveCall {
     const asked = refusal?.status.retryAfter;
     const pauseMs = Math.max(FIRST_PAUSE_MS * 2 ** this.#attempts, asked ? 1000 * secondsOf(asked) : 0);
     this.#attempts++;
-    setTimeout(() => void this.#connect(), pauseMs);
+    this.#pause = setTimeout(() => void this.#connect(), pauseMs);
   }
 
   #succeed(): void {
@@ -238,6 +240,7 @@ export class LiveCall {
 
   #fail(error: StatusError): void {
     this.#isOver = true;
+    clearTimeout(this.#pause);
     this.#sent = [];
     this.#reject(error);
   }

@@ -289,6 +289,22 @@ it("waits as long as a busy box asks, and reports its last answer", async () => 
   await expect(call.done).rejects.toMatchObject({ code: StatusCode.BUSY, status: { requestId: "r" } });
 });
 
+it("a call that is closed while it waits for its next attempt makes none, and does not keep a program running", async () => {
+  const token = vi.fn(async () => "token");
+  const { call, socket } = await slowCall(1000, { token });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    socket.onclose!({ code: 1006 });
+    expect(vi.getTimerCount()).toBe(1);
+    call.close();
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+  await expect(call.done).rejects.toThrow(/closed by this program/);
+  expect(token).toHaveBeenCalledOnce();
+});
+
 it("sends everything that was pushed before the connection was open, even beyond the size of the buffer", async () => {
   const { call, socket } = await slowCall(10);
   for (let i = 0; i < 4; i++) call.push(new Uint8Array(8).fill(i));

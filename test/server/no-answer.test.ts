@@ -88,6 +88,17 @@ it("a call ends with its time limit if its token never comes", async () => {
     await expect(call()).rejects.toMatchObject({ code: StatusCode.DEADLINE_EXCEEDED });
 });
 
+it("a call that has ended before it begins asks for no token", async () => {
+  const token = vi.fn(() => new Promise<string>(() => {}));
+  const operations = connect({ url: live.box.url, token });
+  for (const [options, code] of [
+    [{ timeoutMs: 0 }, StatusCode.DEADLINE_EXCEEDED],
+    [{ signal: AbortSignal.abort() }, StatusCode.CANCELLED],
+  ] as const)
+    await expect(operations.listGroups({ context: {} }, options)).rejects.toMatchObject({ code });
+  expect(token).not.toHaveBeenCalled();
+});
+
 it("an unlimited time is no time limit", async () => {
   const operations = connect({ url: live.box.url, timeoutMs: Number.POSITIVE_INFINITY });
   await operations.startSession({ context: { gkScopeId: { value: scope } } });
