@@ -1,3 +1,4 @@
+import { typeName } from "../type-name.js";
 import { AudioError, checkLayout } from "./audio-error.js";
 import type { ByteSource } from "./byte-source.js";
 import type { RawEncoding, RawFormat, Recording } from "./port.js";
@@ -36,7 +37,7 @@ export function recordingOfRaw(source: ByteSource, format: RawFormat): Recording
   if (typeof format !== "object" || format === null)
     throw new AudioError(
       "UNSUPPORTED_ENCODING",
-      `the format of headerless audio must be { encoding, rateHz, channels }, got ${format === null ? "null" : typeof format}`,
+      `the format of headerless audio must be { encoding, rateHz, channels }, got ${typeName(format)}`,
     );
   const { rateHz, channels, encoding: name } = format;
   checkLayout(rateHz, channels);

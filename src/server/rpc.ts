@@ -28,6 +28,7 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
+import { LONGEST_TIMEOUT_MS } from "../contract/call-limit.js";
 import { LiveProcessor, StatusCode, StatusError } from "../contract/index.js";
 import { METHODS } from "../contract/operations.js";
 import { asStatusError, endedWith, stackOf } from "./call-errors.js";
@@ -54,9 +55,6 @@ const LONGEST_PATH = 200;
 
 const LISTEN_PATH = `/${LiveProcessor.typeName}/${LiveProcessor.method.listen.name}`;
 
-/** A live call may last hours. A timer with a longer delay would fire at once. */
-const LONGEST_DEADLINE_MS = 2 ** 31 - 1;
-
 export interface RpcParts {
   readonly dispatcher: Dispatcher;
   readonly messageBytes: number;
@@ -71,7 +69,8 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
   const options: ConnectRouterOptions = {
     acceptCompression: COMPRESSIONS,
     readMaxBytes: parts.messageBytes,
-    maxTimeoutMs: LONGEST_DEADLINE_MS,
+    // A live call may last hours.
+    maxTimeoutMs: LONGEST_TIMEOUT_MS,
     jsonOptions: { ignoreUnknownFields: false },
   };
   const grpc = grpcHandlers(parts, options);

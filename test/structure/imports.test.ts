@@ -18,7 +18,7 @@ const allowed: Record<string, readonly string[]> = {
   microphone: [],
   store: ["engine/port", "contract"],
   voiceprint: ["contract"],
-  processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port", "store/contention", "./type-name"],
+  processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port", "store/contention"],
   token: ["contract", "store/port", "engagement", "./languages"],
   engagement: ["contract", "store/port", "token"],
   telephony: ["contract", "server/live-messages", "server/websocket/open-socket", "./workflow"],

@@ -100,7 +100,7 @@ function jsonAnswer(
 const LONGEST_MESSAGE = 1_000;
 
 /** A response of the operation with only `status` set. */
-export function errorAnswer(error: StatusError, requestId: string): HttpAnswer {
+function errorAnswer(error: StatusError, requestId: string): HttpAnswer {
   error.status.requestId = requestId;
   if (error.status.message.length > LONGEST_MESSAGE)
     error.status.message = `${error.status.message.slice(0, LONGEST_MESSAGE)}…`;
