@@ -60,9 +60,10 @@ describe("a live enrollment", () => {
 
   test("of a full print adds no segment and says so", async () => {
     const world = await openWorld({ configurationSets: { tiny: { maxEnrollmentSegments: 3 } } });
-    const context = await world.open("tiny");
     const profile = await world.person("full");
-    for (const seconds of [2, 2.1, 2.2]) await world.enroll(profile, take(7, seconds), context);
+    const before = await world.open("tiny");
+    for (const seconds of [2, 2.1, 2.2]) await world.enroll(profile, take(7, seconds), before);
+    const context = await world.open("tiny");
     const enrollment = await world.processor.openLiveEnrollment({ context, gkVoiceprintProfileId: profile, rateHz });
     await enrollment.push(take(7, 2.3));
     expect(await enrollment.finish()).toMatchObject({
