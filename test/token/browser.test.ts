@@ -52,6 +52,18 @@ afterAll(async () => {
 });
 
 /** A fresh browser profile; anything that a page's policy blocks or its console prints is a failure. */
+async function authorize(page: Page, clientId: string): Promise<void> {
+  const begin = new URLSearchParams({
+    client_id: clientId,
+    redirect_uri: callback,
+    response_type: "code",
+    scope: "platform-api",
+    code_challenge: await oauth.calculatePKCECodeChallenge(oauth.generateRandomCodeVerifier()),
+    code_challenge_method: "S256",
+  });
+  await page.goto(`${issuer}/oauth2/authorize?${begin}`);
+}
+
 async function newPage(locale = "en-GB"): Promise<{ page: Page; complaints: string[] }> {
   const page = await (await browser.newContext({ locale })).newPage();
   const complaints: string[] = [];
@@ -262,15 +274,7 @@ describe("in a real browser", () => {
         label: `Console ${locale}`,
         redirectUris: [callback],
       });
-      const begin = new URLSearchParams({
-        client_id: credential.clientId,
-        redirect_uri: callback,
-        response_type: "code",
-        scope: "platform-api",
-        code_challenge: await oauth.calculatePKCECodeChallenge(oauth.generateRandomCodeVerifier()),
-        code_challenge_method: "S256",
-      });
-      await page.goto(`${issuer}/oauth2/authorize?${begin}`);
+      await authorize(page, credential.clientId);
       await shows(page, words.signIn.title);
       expect(await page.getAttribute("html", "lang")).toBe(words.locale);
       await signIn(page, "wrong password", words);
@@ -315,15 +319,7 @@ describe("in a real browser", () => {
       await page.getByLabel("Password").fill(PASSWORD);
       await page.getByRole("button", { name: "Sign in" }).click();
       await shows(page, "Profile");
-      const begin = new URLSearchParams({
-        client_id: credential.clientId,
-        redirect_uri: callback,
-        response_type: "code",
-        scope: "platform-api",
-        code_challenge: await oauth.calculatePKCECodeChallenge(oauth.generateRandomCodeVerifier()),
-        code_challenge_method: "S256",
-      });
-      await page.goto(`${issuer}/oauth2/authorize?${begin}`);
+      await authorize(page, credential.clientId);
       await shows(page, "Allow access");
       expect(await page.textContent("dl")).toContain(user.name);
       await page.getByRole("button", { name: "Allow" }).click();
