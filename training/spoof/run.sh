@@ -12,6 +12,7 @@
 # bash run.sh long FOLDER SECONDS        LOG.md 26: whole decoders, trained for so long beside each other; at once after `begin`
 # bash run.sh more FOLDER                copies of what `long` trained, after `copies`, and codecs
 # bash run.sh on FOLDER OUT SECONDS      the networks that ship (FOLDER/six.pt, mid.pt and narrow.pt) and LOG.md 25's teacher (b-mel.pt) learn on with all copies
+# bash run.sh five FOLDER OUT SECONDS    LOG.md 27: slim networks of five blocks from FOLDER/early.pt and late.pt (slim.py's, of mid.pt), with FOLDER/six.pt twice and c-mel.pt (`on`) as teachers
 #                                        three corpora of genuine speech are left out of every run, for calibration
 set -u
 here=$(cd "$(dirname "$0")" && pwd) what=$1 folder=$2 bank=$2/bank begun=$SECONDS
@@ -135,6 +136,12 @@ on() {
   train m slim mel 61 "$2" '{"rate":0.001,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.6}' --start "$folder/six.pt,$folder/mid.pt" --teachers "$folder/b-mel.pt"
   train c teacher mel 62 "$2" '{"rate":0.0007,"slow":0.5,"line":0.25,"coded":0.4,"size":128}' --start "$folder/b-mel.pt"
   train o narrow linear+short 63 "$2" '{"rate":0.001,"line":0.2,"coded":0.3}' --start "$folder/narrow.pt"
+  kept "$1"
+}
+
+five() {
+  options='{"rate":0.0015,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.4,"hint":0.3}'
+  train v slim mel 71 "$2" "$options" --start "$folder/early.pt,$folder/late.pt" --teachers "$folder/six.pt,$folder/six.pt,$folder/c-mel.pt"
   kept "$1"
 }
 
