@@ -109,10 +109,10 @@ export function emitPlain(out: usize, s0: v128, s1: v128, gain: usize, bias: usi
   emit(out, 0, s0, s1, v128.load(gain), v128.load(gain, 16), v128.load(bias), v128.load(bias, 16), 0, low, high);
 }
 
-/** Sums of tiles, i32 [4][8] each: one tile, three for pairs of frames, six for `convolveQuads` and `convolvePatches`. */
+/** Sums of tiles, i32 [4][8] each: one tile, three for pairs of frames, six for `convolveQuads` and `convolvePatches`, nine for `convolveHalving`. */
 export const TILE: usize = 128;
-export const TILES: usize = memory.data(6 * 128, 16);
-holdsVoice(TILES, 6 * 128, SPEAKER | ATTACKS);
+export const TILES: usize = memory.data(9 * 128, 16);
+holdsVoice(TILES, 9 * 128, SPEAKER | ATTACKS);
 
 // @ts-ignore: decorator
 @inline
@@ -138,23 +138,28 @@ export function storeTile(sums: usize, s00: v128, s01: v128, s10: v128, s11: v12
  * last row is repeated. Steps are bytes.
  */
 export function multiply(sums: usize, x: usize, rowStep: usize, rows: i32, tapStep: usize, taps: i32, bytes: usize, w: usize): void {
-  multiplyTile(sums, x, rowStep, rows, tapStep, taps, bytes, w);
+  multiplyTile(sums, x, rowStep, rows, tapStep, taps, bytes, w, bytes << 3);
+}
+
+/** `multiply` for two taps whose weights are `wStep` bytes apart. */
+export function multiplyApart(sums: usize, x: usize, rowStep: usize, rows: i32, tapStep: usize, bytes: usize, w: usize, wStep: usize): void {
+  multiplyTile(sums, x, rowStep, rows, tapStep, 2, bytes, w, wStep);
 }
 
 /** One tap of any number of rows, `bytes` apart; sums[rows][8] has room for a multiple of four. */
 export function multiplyRows(sums: usize, x: usize, rows: i32, bytes: usize, w: usize): void {
-  for (; rows > 0; rows -= 4, sums += TILE, x += bytes << 2) multiplyTile(sums, x, bytes, rows, 0, 1, bytes, w);
+  for (; rows > 0; rows -= 4, sums += TILE, x += bytes << 2) multiplyTile(sums, x, bytes, rows, 0, 1, bytes, w, 0);
 }
 
 // @ts-ignore: decorator
 @inline
-function multiplyTile(sums: usize, x: usize, rowStep: usize, rows: i32, tapStep: usize, taps: i32, bytes: usize, w: usize): void {
+function multiplyTile(sums: usize, x: usize, rowStep: usize, rows: i32, tapStep: usize, taps: i32, bytes: usize, w: usize, wStep: usize): void {
   let s00 = i32x4.splat(0), s01 = i32x4.splat(0), s10 = i32x4.splat(0), s11 = i32x4.splat(0);
   let s20 = i32x4.splat(0), s21 = i32x4.splat(0), s30 = i32x4.splat(0), s31 = i32x4.splat(0);
   const step1 = rows > 1 ? rowStep : 0;
   const step2 = rows > 2 ? rowStep : 0;
   const step3 = rows > 3 ? rowStep : 0;
-  for (; taps > 0; taps--, x += tapStep, w += bytes << 3) {
+  for (; taps > 0; taps--, x += tapStep, w += wStep) {
     let p0 = x;
     let p1 = p0 + step1;
     let p2 = p1 + step2;

@@ -5,6 +5,7 @@
 import { create, reserve } from "../memory";
 import { Convolution, packBytes, packWords, packedBytes } from "./convolution";
 import { Dense } from "./dense";
+import { halvingBytes, packHalvingBytes, packHalvingWords } from "./halving-convolution";
 import { packPairBytes, packPairWords, pairBytes } from "./pair-convolution";
 import { packPatchBytes, packPatchWords, patchBytes } from "./patch-convolution";
 import { packQuads, quadBytes } from "./quad-convolution";
@@ -20,6 +21,8 @@ const PAIRS_OF_BYTES = 6;
 const PAIRS_OF_WORDS = 7;
 const PATCHES_OF_BYTES = 8;
 const PATCHES_OF_WORDS = 9;
+const HALVES_OF_BYTES = 10;
+const HALVES_OF_WORDS = 11;
 
 @unmanaged
 class Slot {
@@ -114,7 +117,7 @@ export function createByteQuadConvolution(loading: Loading, outputs: i32, run: i
   return createSums(loading, outputs, 3, run, panels, low, high);
 }
 
-/** The same for `convolvePairs` and `convolvePlanePairs`: weight (i8, or i16 where `words`) [outputs][3][run], gain, bias. */
+/** The same for `convolvePairs`: weight (i8, or i16 where `words`) [outputs][3][run], gain, bias. */
 export function createPairConvolution(loading: Loading, outputs: i32, run: i32, words: bool, low: i32, high: i32): Convolution {
   const panels = reserve(pairBytes(outputs, run));
   expect(loading, words ? PAIRS_OF_WORDS : PAIRS_OF_BYTES, (outputs * 3 * run) << <i32>words, panels, outputs, 3, run);
@@ -129,6 +132,17 @@ export function createPatchConvolution(loading: Loading, outputs: i32, channels:
   const run = 3 * channels;
   expect(loading, words ? PATCHES_OF_WORDS : PATCHES_OF_BYTES, (outputs * 3 * run) << <i32>words, panels, outputs, 3, run);
   return createSums(loading, outputs, 3, run, panels, low, high);
+}
+
+/** The same for `convolveHalving`. */
+export function createHalvingConvolution(loading: Loading, outputs: i32, channels: i32, words: bool, low: i32, high: i32): Convolution {
+  const panels = reserve(halvingBytes(outputs, channels));
+  const run = 3 * channels;
+  expect(loading, words ? HALVES_OF_WORDS : HALVES_OF_BYTES, (outputs * 3 * run) << <i32>words, panels, outputs, 3, run);
+  const c = createSums(loading, outputs, 3, run, panels, low, high);
+  c.stride = 2;
+  c.binStride = 2;
+  return c;
 }
 
 /** For `convolveDepthwise`: weight i16 [taps][channels], gain, bias. */
@@ -174,6 +188,8 @@ export function take(loading: Loading, i: i32, staged: usize): i32 {
   else if (slot.how == PAIRS_OF_WORDS) packPairWords(slot.place, staged, slot.outputs, slot.run);
   else if (slot.how == PATCHES_OF_BYTES) packPatchBytes(slot.place, staged, slot.outputs, slot.run / 3);
   else if (slot.how == PATCHES_OF_WORDS) packPatchWords(slot.place, staged, slot.outputs, slot.run / 3);
+  else if (slot.how == HALVES_OF_BYTES) packHalvingBytes(slot.place, staged, slot.outputs, slot.run / 3);
+  else if (slot.how == HALVES_OF_WORDS) packHalvingWords(slot.place, staged, slot.outputs, slot.run / 3);
   else if (slot.how == WIDENED) widen(slot.place, staged, slot.bytes);
   else if (slot.how == QUADS_OF_BYTES) {
     widen(staged, staged, slot.bytes);

@@ -9,8 +9,7 @@
  *
  * Inputs are 0 … 4095 and weights within ±16383, so that differences and sums fit 16 bits.
  */
-import { Convolution, TILE, TILES, convolve, convolvePlaneFrames, emitPlain, multiply, pack, packedBytes } from "./convolution";
-import { Plane } from "./plane";
+import { Convolution, TILE, TILES, convolve, emitPlain, multiply, pack, packedBytes } from "./convolution";
 
 /** Bytes of the plain panels of [outputs][3][run] weights, followed by those of g0 + g2. */
 export function pairBytes(outputs: i32, run: i32): usize {
@@ -44,26 +43,6 @@ export function packPairWords(panels: usize, weights: usize, outputs: i32, run: 
 /** out = a - b, each of `bytes`. */
 function subtract(out: usize, a: usize, b: usize, bytes: usize): void {
   for (let i: usize = 0; i < bytes; i += 16) v128.store(out + i, i16x8.sub(v128.load(a + i), v128.load(b + i)));
-}
-
-/**
- * `convolvePlane` for 3 taps and stride 2 in time, without a residual. Weights by `packPairBytes` or `packPairWords`; `scratch` holds 2 frames of x,
- * of % 16 == 0 bytes each.
- */
-export function convolvePlanePairs(out: usize, to: Plane, x: usize, from: Plane, layer: Convolution, scratch: usize): void {
-  const outStep = to.row;
-  const xStep = from.row;
-  const xBin = from.bin * layer.binStride;
-  let frames = to.frames;
-  for (; frames >= 2; frames -= 2, out += outStep << 1, x += xStep << 2) {
-    const d1 = x + (xStep << 1);
-    subtract(scratch, x, d1, xStep);
-    subtract(scratch + xStep, d1 + (xStep << 1), d1, xStep);
-    for (let o = 0; o < layer.outputs; o += 8) {
-      panel(out + (<usize>o << 1), outStep, to.bin, x, xStep, scratch, xBin, to.bins, layer, o);
-    }
-  }
-  if (frames) convolvePlaneFrames(out, to, x, from, 1, layer, 0);
 }
 
 /** `convolve` for 3 taps, stride 2 and dilation 1. Weights by `packPairBytes` or `packPairWords`; `scratch` is as large as x; xStep = 2 · layer.run, % 16 == 0. */

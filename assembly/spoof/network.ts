@@ -3,8 +3,9 @@ import { ATTACKS, create, reserveVoice } from "../memory";
 import { ACTIVATION_HIGH, FEATURE_GAIN, quantizeAbove } from "../nn/activation";
 import { Convolution, convolve, convolveChannel } from "../nn/convolution";
 import { Dense, dense, rectify } from "../nn/dense";
-import { Loading, createByteQuadConvolution, createConvolution, createDense, createPairConvolution } from "../nn/loading";
-import { convolvePairs, convolvePlanePairs } from "../nn/pair-convolution";
+import { convolveHalving, halvingScratchBytes } from "../nn/halving-convolution";
+import { Loading, createByteQuadConvolution, createConvolution, createDense, createHalvingConvolution, createPairConvolution } from "../nn/loading";
+import { convolvePairs } from "../nn/pair-convolution";
 import { Plane, clearBorder, interior, planeAt, rowBytes, setPlane } from "../nn/plane";
 import { meanDeviation } from "../nn/pooling";
 import { convolveQuads } from "../nn/quad-convolution";
@@ -98,15 +99,16 @@ function createFront(loading: Loading, network: i32, columns: i32, bins: i32, st
   f.bins = bins;
   f.stride = stride;
   f.plane0 = createConvolution(loading, planeChannels(network, 0), 3, 4, true, 0, ACTIVATION_HIGH);
-  f.plane1 = createStrided(loading, planeChannels(network, 1), 3 * planeChannels(network, 0), stride);
-  f.plane2 = createStrided(loading, planeChannels(network, 2), 3 * planeChannels(network, 1), stride);
-  f.plane3 = createStrided(loading, planeChannels(network, 3), 3 * planeChannels(network, 2), 1);
+  f.plane1 = createStrided(loading, planeChannels(network, 1), planeChannels(network, 0), stride);
+  f.plane2 = createStrided(loading, planeChannels(network, 2), planeChannels(network, 1), stride);
+  f.plane3 = createStrided(loading, planeChannels(network, 3), planeChannels(network, 2), 1);
   return f;
 }
 
 /** 3 × 3 over every second bin, and every row or every second. */
-function createStrided(loading: Loading, outputs: i32, run: i32, stride: i32): Convolution {
-  const c = stride == 1 ? createByteQuadConvolution(loading, outputs, run, 0, ACTIVATION_HIGH) : createPairConvolution(loading, outputs, run, false, 0, ACTIVATION_HIGH);
+function createStrided(loading: Loading, outputs: i32, channels: i32, stride: i32): Convolution {
+  if (stride == 2) return createHalvingConvolution(loading, outputs, channels, false, 0, ACTIVATION_HIGH);
+  const c = createByteQuadConvolution(loading, outputs, 3 * channels, 0, ACTIVATION_HIGH);
   c.binStride = 2;
   return c;
 }
@@ -135,13 +137,14 @@ export function createState(maxFrames: i32, shape: usize, stagedBytes: i32): Sta
   const bands2 = rowBytes(BINS / 4, planeChannels(NARROW, 2));
   const short0 = rowBytes(COLUMN_BINS, channels0) * (COLUMNS * maxFrames + 2);
   const short1 = rowBytes(COLUMN_BINS / 2, channels1) * ((COLUMNS / 2) * maxFrames + 2);
+  const halving = max(halvingScratchBytes(COLUMN_BINS / 2, channels0), halvingScratchBytes(COLUMN_BINS / 4, channels1));
   const rows = <usize>maxFrames + 2;
   const seen = (<usize>(((BINS + COLUMN_BINS) / 8) * planeChannels(NARROW, 3)) << 1) * rows;
   const wide = max(max(short0, max(bands0, bands2) * rows), <usize>stagedBytes);
   const between = max(max(short1, bands1 * rows), seen); // of what the fronts give, the differences of frames
   s.maxFrames = maxFrames;
   s.features = reserveVoice(<usize>(maxFrames * frameValues(SYNTHETIC)) << 2, ATTACKS);
-  s.scratch = createPlanes(shape, maxFrames, ATTACKS, wide, between, seen, 6 * max(bands0, max(bands1, bands2)));
+  s.scratch = createPlanes(shape, maxFrames, ATTACKS, wide, between, seen, max(halving, 6 * max(bands0, max(bands1, bands2))));
   s.means = reserveVoice(BINS << 2, ATTACKS);
   s.statistics = reserveVoice(<usize>statisticsOf(shape) << 2, ATTACKS);
   s.hidden = reserveVoice(HIDDEN << 2, ATTACKS);
@@ -263,9 +266,9 @@ function firstPlane(out: usize, to: Plane, x: usize, weights: Convolution): void
 }
 
 function plane(out: usize, to: Plane, x: usize, from: Plane, weights: Convolution, scratch: usize): void {
-  clearBorder(out, to);
   if (weights.stride == 1) convolveQuads(interior(out, to), to, x, from, weights, 0, scratch);
-  else convolvePlanePairs(interior(out, to), to, x, from, weights, scratch);
+  else convolveHalving(interior(out, to), to, x, from, weights, scratch);
+  clearBorder(out, to); // a frame after the last may have been written
 }
 
 /** Three taps over every second frame to [2 + steps + 2][outputs], the padding of the next layer. */

@@ -1,7 +1,7 @@
 /** The forward pass, one line per stage. */
 import { convolveChannel, convolvePlane, Convolution } from "../../nn/convolution";
 import { dense, normalize } from "../../nn/dense";
-import { convolvePlanePairs } from "../../nn/pair-convolution";
+import { convolveHalving } from "../../nn/halving-convolution";
 import { convolvePatches } from "../../nn/patch-convolution";
 import { Plane, clearBorder, interior, planeAt } from "../../nn/plane";
 import { meanDeviationOver } from "../../nn/pooling";
@@ -63,7 +63,7 @@ function residualBlock(x: usize, p: Plane, s: Planes, block: Block): void {
 
 function halvingBlock(out: usize, to: Plane, x: usize, from: Plane, s: Planes, block: Block): void {
   const inside = interior(out, to);
-  convolvePlanePairs(interior(s.between, to), to, x, from, block.conv1, s.patches);
+  convolveHalving(interior(s.between, to), to, x, from, block.conv1, s.patches);
   clearBorder(s.between, to);
   convolvePlane(inside, to, interior(x, from), from, block.shortcut!, 0);
   patches(out, s.between, to, block.conv2, inside, s);

@@ -1,5 +1,6 @@
 /** What a forward pass writes: three planes that the blocks take turns in, and small vectors. Nothing survives a pass but the embedding. */
 import { SPEAKER, create, reserveVoice } from "../../memory";
+import { halvingScratchBytes } from "../../nn/halving-convolution";
 import { patchScratchBytes } from "../../nn/patch-convolution";
 import { Plane, planeAt, setPlane } from "../../nn/plane";
 import { BINS } from "../config";
@@ -14,7 +15,7 @@ export class Planes {
   wide: usize;
   between: usize;
   narrow: usize;
-  /** What `convolvePatches` works in. */
+  /** What `convolvePatches` and `convolveHalving` work in. */
   patches: usize;
 }
 
@@ -45,6 +46,7 @@ export function createPlanes(shape: usize, maxFrames: i32, part: i32, wide: usiz
   for (let stage = 0; stage < STAGES; stage++) {
     const p = planeAt(s.shapes, stage);
     patches = max(patches, patchScratchBytes(p.bins, p.channels));
+    if (stage > 0) patches = max(patches, halvingScratchBytes(p.bins, p.channels >> 1));
   }
   const first = planeAt(s.shapes, 0).bytes;
   s.wide = reserveVoice(max(first, wide), part);

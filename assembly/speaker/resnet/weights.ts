@@ -2,7 +2,7 @@
 import { create, reserve } from "../../memory";
 import { Convolution } from "../../nn/convolution";
 import { Dense } from "../../nn/dense";
-import { Loading, createConvolution, createDense, createPairConvolution, createPatchConvolution, expectResidual } from "../../nn/loading";
+import { Loading, createConvolution, createDense, createHalvingConvolution, createPatchConvolution, expectResidual } from "../../nn/loading";
 import { PATCH_HIGH } from "../../nn/patch-convolution";
 import { CONCATENATION_HIGH, DIMENSIONS } from "../config";
 import { RESNET34, STAGES, blocksOf, stageBlocks, stageChannels, stageHasWords } from "./config";
@@ -36,8 +36,7 @@ function createBlock(loading: Loading, channels: i32, halves: bool, words: bool,
   const b = create<Block>();
   if (halves) {
     const wide = channels >> 1;
-    b.conv1 = createPairConvolution(loading, channels, 3 * wide, words, 0, PATCH_HIGH);
-    b.conv1.binStride = 2;
+    b.conv1 = createHalvingConvolution(loading, channels, wide, words, 0, PATCH_HIGH);
     const shortcut = createConvolution(loading, channels, 1, wide, words, -CONCATENATION_HIGH, CONCATENATION_HIGH);
     shortcut.stride = 2;
     shortcut.binStride = 2;
