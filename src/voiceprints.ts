@@ -4,21 +4,22 @@
  */
 import { callLimit } from "./contract/call-limit.js";
 import { secondsOf } from "./contract/duration.js";
-import { AudioValidity, TrainReason } from "./contract/gen/vendor/biosec/v1/common_pb.js";
 import {
+  AudioValidity,
   EnrollReason,
   EnrollStatus,
   IdentifyResultSchema,
+  StatusCode,
+  StatusError,
+  TrainReason,
   type TrainResult,
   type VerifyResultJson,
   VerifyResultSchema,
   VoiceprintProfileStatus,
-} from "./contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import { StatusCode } from "./contract/gen/vendor/rpc/status_pb.js";
+} from "./contract/index.js";
 import { limitsFault } from "./contract/operation-options.js";
 import type { OperationOptions, Operations } from "./contract/operations.js";
 import { optionsFault } from "./contract/options-fault.js";
-import { StatusError } from "./contract/status-error.js";
 import { type Analysis, type Answer, analysisOf, answerOf, type Identification } from "./easy-door/answers.js";
 import { type Audio, assertRate, recordingOf } from "./easy-door/audio.js";
 import { EnrollmentListener, enrollmentOf, Listener, type LiveAccess } from "./easy-door/listener.js";

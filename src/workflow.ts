@@ -1,18 +1,19 @@
 /** Steps common to all workflows of the contract. They work on any `Operations`, in process or on a box. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
+  type AddMediaSegmentRequestSchema,
+  type AuthenticationScore,
   type Context,
   type ContextSchema,
+  type FraudDetectionScore,
   OwnerType,
+  SessionType,
+  StatusCode,
+  StatusError,
   type UniqueId,
-} from "./contract/gen/vendor/biosec/v1/common_pb.js";
-import type { AddMediaSegmentRequestSchema } from "./contract/gen/vendor/biosec/v1/media_pb.js";
-import type { VoiceprintProfileSummary } from "./contract/gen/vendor/biosec/v1/profiles_pb.js";
-import { SessionType } from "./contract/gen/vendor/biosec/v1/sessions_pb.js";
-import type { AuthenticationScore, FraudDetectionScore } from "./contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import { StatusCode } from "./contract/gen/vendor/rpc/status_pb.js";
+  type VoiceprintProfileSummary,
+} from "./contract/index.js";
 import type { OperationOptions, Operations } from "./contract/operations.js";
-import { StatusError } from "./contract/status-error.js";
 
 /** Where the calls of the easy door work. */
 export interface Settings {

@@ -1,7 +1,6 @@
 /** Live audio of `Voiceprints`, processed by a box: each check or enrollment is a `LiveCall`. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ListenPartySchema, ListenResult } from "../contract/gen/vendor/biosec/v1/live_pb.js";
-import { StatusCode, StatusError } from "../contract/index.js";
+import { type ListenPartySchema, type ListenResult, StatusCode, StatusError } from "../contract/index.js";
 import { onAbort } from "../contract/on-abort.js";
 import type { OperationOptions } from "../contract/operations.js";
 import type { ListenerTask, LiveAccess } from "../voiceprints.js";

@@ -1,17 +1,18 @@
 /** The answers of checks, as plain JSON values. */
 import { type DescMessage, type MessageJsonType, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { secondsOf } from "../contract/duration.js";
-import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import {
   type AnalyzeAudioResult,
   type AnalyzeAudioResultJson,
   AnalyzeAudioResultSchema,
+  AudioValidity,
   type AuthenticationScore,
+  Decision,
   DecisionReason,
   type FraudDetectionScore,
   type IdentifyResultJson,
   type VerifyResult,
-} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+} from "../contract/index.js";
 import { type Comparison, comparisonOf } from "../workflow.js";
 
 /** A decision by its name in the contract. */

@@ -5,7 +5,7 @@ import type { RawEncoding, RawFormat } from "../audio/port.js";
 import { readRecording } from "../audio/read-recording.js";
 import { sampleEncodings } from "../audio/sample-encoding.js";
 import { floatWav } from "../audio/wav-writer.js";
-import type { StatusError } from "../contract/status-error.js";
+import type { StatusError } from "../contract/index.js";
 import { isMoved } from "../engine/moved.js";
 import type { Recording } from "../workflow.js";
 import { unfit } from "./unfit.js";

@@ -1,11 +1,6 @@
 /** Audio that is still arriving: checks and enrollments that listen to it. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { TrainReason } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import {
-  type AnalyzeAudioResult,
-  EnrollStatus,
-  type TrainRequestSchema,
-} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { type AnalyzeAudioResult, EnrollStatus, TrainReason, type TrainRequestSchema } from "../contract/index.js";
 import { onAbort } from "../contract/on-abort.js";
 import type { OperationOptions } from "../contract/operations.js";
 import type { LiveRequest } from "../processor/live/live-check.js";

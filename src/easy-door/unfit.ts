@@ -1,6 +1,5 @@
-import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
+import { StatusCode, StatusError } from "../contract/index.js";
 import { fieldViolation } from "../contract/mandatory.js";
-import { StatusError } from "../contract/status-error.js";
 
 /** Refuses a value that a caller gave. */
 export const unfit = (field: string, violation: string, message: string): StatusError =>

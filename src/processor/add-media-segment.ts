@@ -1,10 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Recording } from "../audio/port.js";
-import type {
-  AddMediaSegmentRequest,
-  AddMediaSegmentResponseSchema,
-} from "../contract/gen/vendor/biosec/v1/media_pb.js";
-import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
+import { type AddMediaSegmentRequest, type AddMediaSegmentResponseSchema, StatusCode } from "../contract/index.js";
 import type { MediaSegment } from "../store/port.js";
 import { assertRunning, assertStillRunning, configurationSetOf, sessionOf } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";

@@ -1,10 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import {
   type AnalyzeAudioRequest,
   type AnalyzeAudioResultSchema,
+  AudioValidity,
+  Decision,
   DecisionReason,
-} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+} from "../contract/index.js";
 import type { Id } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { generalDecision, type Outcome } from "../voiceprint/decision.js";

@@ -1,5 +1,5 @@
 /** The audio of a check, and the results of its parts. */
-import type { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { AudioValidity } from "../contract/index.js";
 import type { AttackScore } from "../engine/port.js";
 import type { ProcessedAudio } from "../store/port.js";
 import type { JudgedEvidence, Outcome } from "../voiceprint/decision.js";

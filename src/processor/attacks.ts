@@ -1,13 +1,13 @@
 /** Checks for synthetic speech and playback, which need the audio itself. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
-  DecisionReason,
-  type SyntheticSpeechDetectionResultSchema,
-} from "../contract/gen/vendor/biosec/v1/audio/attacks_pb.js";
-import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import type { AnalyzeAudioRequest } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
-import { StatusError } from "../contract/status-error.js";
+  type AnalyzeAudioRequest,
+  AudioValidity,
+  audio as attackTypes,
+  Decision,
+  StatusCode,
+  StatusError,
+} from "../contract/index.js";
 import type { AttackKind, AttackScore, AttackStream, Engine, VoiceAnalysis } from "../engine/port.js";
 import type { MediaSegment } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
@@ -29,7 +29,7 @@ export interface AttackResult {
 }
 
 type AttackMessage = Pick<
-  Extract<MessageInitShape<typeof SyntheticSpeechDetectionResultSchema>, { $typeName?: never }>,
+  Extract<MessageInitShape<typeof attackTypes.SyntheticSpeechDetectionResultSchema>, { $typeName?: never }>,
   "decision" | "reason" | "riskEngineResult" | "score" | "gkCalibrationModelRevisionId" | "strongestStretch"
 >;
 
@@ -212,8 +212,8 @@ function withoutScore(validity: AudioValidity): AttackResult {
   return { outcome, evidence: undefined, message: { decision: outcome.decision, reason: attackReason(validity) } };
 }
 
-function attackReason(validity: AudioValidity): DecisionReason {
-  if (validity === AudioValidity.MULTIPLE_SPEAKERS_DETECTED) return DecisionReason.LOW_RELIABILITY;
+function attackReason(validity: AudioValidity): attackTypes.DecisionReason {
+  if (validity === AudioValidity.MULTIPLE_SPEAKERS_DETECTED) return attackTypes.DecisionReason.LOW_RELIABILITY;
   // The two enumerations use the same numbers for 0 to 7 and 999.
-  return validity as number as DecisionReason;
+  return validity as number as attackTypes.DecisionReason;
 }

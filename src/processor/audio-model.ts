@@ -1,6 +1,6 @@
 /** Converts stored audio models to the forms that the engine and the rules for enrollment use. */
 
-import type { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { AudioValidity } from "../contract/index.js";
 import type { Voice, VoiceAnalysis, VoiceWindow } from "../engine/port.js";
 import type { MediaSegment, ProcessedAudio } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";

@@ -2,10 +2,9 @@
 
 import { create, type DescMessage, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf";
 import { callLimit } from "../contract/call-limit.js";
-import { type FieldViolation, StatusCode, StatusSchema } from "../contract/gen/vendor/rpc/status_pb.js";
+import { type FieldViolation, StatusCode, StatusError, StatusSchema } from "../contract/index.js";
 import { fieldViolations } from "../contract/mandatory.js";
 import { assertOperationOptions } from "../contract/operation-options.js";
-import { StatusError } from "../contract/status-error.js";
 import type { Ids, OperationOptions } from "./dependencies.js";
 import { asStatusError, callFailure, ProgressFailure } from "./failures.js";
 import { inSinglePrecision } from "./single-precision.js";

@@ -1,6 +1,5 @@
 /** Two people in one channel: decides which voices may be the caller's, and what to report about the audio. */
-import type { AudioChannelSelector } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { type AudioChannelSelector, AudioValidity } from "../contract/index.js";
 import type { Engine, Template, VoiceAnalysis } from "../engine/port.js";
 import type { Id } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";

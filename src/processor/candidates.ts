@@ -1,6 +1,5 @@
 /** The prints to compare audio with, given one by one or as a group or watchlist. */
-import type { ListOfUniqueId, UniqueIdAndTag } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { DecisionReason, EnrollStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { DecisionReason, EnrollStatus, type ListOfUniqueId, type UniqueIdAndTag } from "../contract/index.js";
 import type { CallOptions, Score } from "../engine/port.js";
 import {
   type Group,

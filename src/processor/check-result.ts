@@ -1,6 +1,6 @@
 /** What Verify, Identify and DetectKnownFraudsters do with the result of their one comparison. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { VoiceprintResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { VoiceprintResultSchema } from "../contract/index.js";
 import type { Id, OwnerKind } from "../store/port.js";
 import { type Risk, riskFigures, riskOf } from "../voiceprint/risk.js";
 import type { AnalyzedAudio, JudgedPrint, PartResult } from "./analyzed-audio.js";

@@ -1,4 +1,4 @@
-import type { CheckWatchlistConsistencyRequest } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { CheckWatchlistConsistencyRequest } from "../contract/index.js";
 import { watchlistConsistency } from "../voiceprint/watchlist.js";
 import {
   detailsOf,

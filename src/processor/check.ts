@@ -2,9 +2,7 @@
  * What Verify, Identify, DetectKnownFraudsters and AnalyzeAudio share: they process as much audio as they need and
  * compare it with prints.
  */
-import type { AudioChannelSelector } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { DecisionReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { type AudioChannelSelector, AudioValidity, Decision, DecisionReason } from "../contract/index.js";
 import type { AttackKind, Score } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import { endsEarly, looksAt, reachableCheckpoints } from "../voiceprint/checkpoints.js";

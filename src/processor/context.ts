@@ -1,5 +1,5 @@
 /** Looks up a request's context: the ids must exist in the scope, belong together, and not be stopped. */
-import type { Context } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { Context } from "../contract/index.js";
 import type { Engine } from "../engine/port.js";
 import type { Engagement, Session } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";

@@ -1,5 +1,4 @@
-import type { UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { EnrollReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { EnrollReason, type UniqueId } from "../contract/index.js";
 import { untilUncontended } from "../store/contention.js";
 import type { ProcessedAudio, Profile } from "../store/port.js";
 import { type AudioModel, enrollReason, enrollStatus } from "../voiceprint/enrollment.js";

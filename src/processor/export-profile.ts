@@ -1,7 +1,5 @@
 /** Everything stored about one profile, for its owner or for another box or device, as plain JSON values. */
-import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
-import { StatusError } from "../contract/status-error.js";
+import { StatusCode, StatusError, VoiceprintProfileStatus } from "../contract/index.js";
 import type { Template, VoiceWindow } from "../engine/port.js";
 import type { Id, OwnerKind, ProcessedAudio, RecordedConsent } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";

@@ -1,8 +1,7 @@
 /** The errors that an operation throws, and how other failures map to the contract's status codes. */
 
-import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
+import { StatusCode, StatusError } from "../contract/index.js";
 import { fieldViolation } from "../contract/mandatory.js";
-import { StatusError } from "../contract/status-error.js";
 import { duration } from "./messages.js";
 
 /** A refused request: `field` says where, `violation` is a word that a program can compare. */

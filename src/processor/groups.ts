@@ -1,5 +1,5 @@
 /** Groups of persons and watchlists of fraudsters: the same operations on either kind. */
-import type { ListOfUniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import type { ListOfUniqueId } from "../contract/index.js";
 import type { GroupKind, Id } from "../store/port.js";
 import { assertKind, findProfiles } from "./candidates.js";
 import { checkOptionalContext } from "./context.js";

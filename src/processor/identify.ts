@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { IdentifyRequest, IdentifyResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { IdentifyRequest, IdentifyResultSchema } from "../contract/index.js";
 import type { Id } from "../store/port.js";
 import type { AnalyzedAudio, PartResult } from "./analyzed-audio.js";
 import { type Candidates, candidatesByGroup, candidatesByIds } from "./candidates.js";

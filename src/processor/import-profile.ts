@@ -1,10 +1,7 @@
 /** Creates a profile from an export of another box or device. Everything is validated before anything is written. */
 import * as z from "zod";
-import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
+import { AudioValidity, StatusCode, type StatusError, VoiceprintProfileStatus } from "../contract/index.js";
 import { reportInput, schemaFault } from "../contract/schema-fault.js";
-import type { StatusError } from "../contract/status-error.js";
 import type { ModelInfo } from "../engine/port.js";
 import type { EnrollmentSegment, Id, Profile, RecordedConsent } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";

@@ -1,9 +1,12 @@
 /** Work that outlasts a call: the profile-status job and retraining after a model update. */
 import { type DescMessage, fromJson, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
-import type { Context, ListOfUniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { VoiceprintProfilesStatusJobState as State } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
-import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
-import { StatusError } from "../contract/status-error.js";
+import {
+  type Context,
+  type ListOfUniqueId,
+  VoiceprintProfilesStatusJobState as State,
+  StatusCode,
+  StatusError,
+} from "../contract/index.js";
 import type { Job } from "../store/port.js";
 import { findProfiles } from "./candidates.js";
 import { checkOptionalContext } from "./context.js";

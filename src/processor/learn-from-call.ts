@@ -1,5 +1,5 @@
 /** A print learns from a call that clearly matched it: it moves to the scope's model, or it grows (adaptation). */
-import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { AudioValidity, Decision } from "../contract/index.js";
 import type { Template } from "../engine/port.js";
 import { mayBeUsed } from "../store/port.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";

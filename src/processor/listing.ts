@@ -1,5 +1,5 @@
 /** Lists the contents of a scope page by page. The page token is the last id of the previous page. */
-import { OwnerType } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { OwnerType } from "../contract/index.js";
 import { isUuid } from "../contract/mandatory.js";
 import type { Id, Profile, Store } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";

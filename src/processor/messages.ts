@@ -2,15 +2,14 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   type AudioDetailsSchema,
+  type CalibrationModelDetailsSchema,
+  type ConsentSchema,
+  ConsentState,
   OwnerType,
   type RiskEngineResultSchema,
   type UniqueIdSchema,
-} from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { type ConsentSchema, ConsentState } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
-import type {
-  CalibrationModelDetailsSchema,
-  VoiceprintDetailsSchema,
-} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+  type VoiceprintDetailsSchema,
+} from "../contract/index.js";
 import type { ModelInfo } from "../engine/port.js";
 import type { Id, OwnerKind, Print, ProcessedAudio, Profile, RecordedConsent } from "../store/port.js";
 import { type Risk, riskFigures } from "../voiceprint/risk.js";

@@ -2,7 +2,7 @@
  * Moves a print of an older model to the scope's model: calls that clearly match it are added as segments of that model.
  * Once there are enough, they become its template, and the person does not have to enroll again.
  */
-import { EnrollReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { EnrollReason } from "../contract/index.js";
 import type { ProcessedAudio, Profile } from "../store/port.js";
 import { enrollReason } from "../voiceprint/enrollment.js";
 import { totalNet, trainedStatus } from "../voiceprint/template.js";

@@ -1,7 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Recording } from "../audio/port.js";
-import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import type { AudioProcessingResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { type AudioProcessingResultSchema, AudioValidity } from "../contract/index.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { measuredAudio, newProcessedAudio } from "./audio-model.js";

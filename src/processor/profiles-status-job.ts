@@ -1,5 +1,5 @@
 import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
-import { VoiceprintProfileStatusDetailsSchema } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
+import { VoiceprintProfileStatusDetailsSchema } from "../contract/index.js";
 import type { Id } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
 import { type JobRequest, profilesOf } from "./job-profiles.js";

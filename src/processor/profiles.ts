@@ -1,8 +1,10 @@
 /** Finding profiles and owners. */
-import type { UniqueId } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import type { CreateVoiceprintProfileRequest } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
-import { VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
+import {
+  type CreateVoiceprintProfileRequest,
+  StatusCode,
+  type UniqueId,
+  VoiceprintProfileStatus,
+} from "../contract/index.js";
 import type { Template } from "../engine/port.js";
 import { type Id, mayBeUsed, type Owner, type OwnerKind, type Profile } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";

@@ -1,7 +1,6 @@
 /** Stored audio: found, decoded, and handed to the engine in bounded memory. */
 import type { RawFormat, Recording } from "../audio/port.js";
-import { type AudioChannelSelector, AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import type { VerifyRequest } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { type AudioChannelSelector, AudioValidity, type VerifyRequest } from "../contract/index.js";
 import type { Progress } from "../contract/operations.js";
 import type { Measures } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";

@@ -1,6 +1,5 @@
 import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
-import { AudioValidity, TrainReason } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { RetrainingOutcome, VoiceprintProfileRetrainingSchema } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
+import { AudioValidity, RetrainingOutcome, TrainReason, VoiceprintProfileRetrainingSchema } from "../contract/index.js";
 import { untilUncontended } from "../store/contention.js";
 import { type EnrollmentSegment, type Id, mayBeUsed, type Profile } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";

@@ -1,5 +1,4 @@
-import type { Context } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { SessionType } from "../contract/gen/vendor/biosec/v1/sessions_pb.js";
+import { type Context, SessionType } from "../contract/index.js";
 import { assertRunning, configurationSetOf, engagementOf, scopeOf, sessionOf } from "./context.js";
 import type { Dependencies, Implementation } from "./dependencies.js";
 import { createEngagement } from "./engagements.js";

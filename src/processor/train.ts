@@ -1,9 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { TrainStatus } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import {
-  ConsistencyDecision,
-  type EnrollmentSegmentDetailsSchema,
-} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { ConsistencyDecision, type EnrollmentSegmentDetailsSchema, TrainStatus } from "../contract/index.js";
 import type { SegmentConsistency } from "../engine/port.js";
 import { untilUncontended } from "../store/contention.js";
 import type { ProcessedAudio } from "../store/port.js";

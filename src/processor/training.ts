@@ -1,5 +1,5 @@
 /** Makes a template from segments, for Train and for retraining after a model update. */
-import { TrainReason } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { TrainReason } from "../contract/index.js";
 import type { Engine, SegmentConsistency, Template } from "../engine/port.js";
 import type { ProcessedAudio } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";

@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { VerifyResultSchema } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import type { VerifyResultSchema } from "../contract/index.js";
 import type { AnalyzedAudio, PartResult } from "./analyzed-audio.js";
 import { assertKind, candidatesOf, detailsOf, type FoundProfile, findOneProfile, profileIdOf } from "./candidates.js";
 import { analyzeAndCompare, authenticationPart } from "./check.js";

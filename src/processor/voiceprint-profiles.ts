@@ -1,5 +1,4 @@
-import { ConsentState } from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
-import { StatusCode } from "../contract/gen/vendor/rpc/status_pb.js";
+import { ConsentState, StatusCode } from "../contract/index.js";
 import type { RecordedConsent } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";

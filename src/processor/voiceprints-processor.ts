@@ -2,21 +2,24 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { v7 } from "uuid";
 import type { RawFormat, Recording, ToWav } from "../audio/port.js";
-import { EngagementsProcessor } from "../contract/gen/vendor/biosec/v1/engagements_pb.js";
-import { GroupsProcessor } from "../contract/gen/vendor/biosec/v1/groups_pb.js";
-import * as live from "../contract/gen/vendor/biosec/v1/live_pb.js";
-import { MediaProcessor } from "../contract/gen/vendor/biosec/v1/media_pb.js";
-import {
-  ProfilesProcessor,
-  VoiceprintProfileRetrainingSchema,
-  VoiceprintProfileStatusDetailsSchema,
-} from "../contract/gen/vendor/biosec/v1/profiles_pb.js";
-import { SessionsProcessor } from "../contract/gen/vendor/biosec/v1/sessions_pb.js";
 import {
   type AnalyzeAudioResult,
+  EngagementsProcessor,
+  GroupsProcessor,
+  type ListenRequest,
+  ListenRequestSchema,
+  type ListenResponse,
+  ListenResponseSchema,
+  MediaProcessor,
+  ProfilesProcessor,
+  SessionsProcessor,
+  StatusCode,
+  StatusError,
+  StatusSchema,
+  VoiceprintProfileRetrainingSchema,
+  VoiceprintProfileStatusDetailsSchema,
   VoiceprintsProcessor as VoiceprintsService,
-} from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
-import { StatusCode, StatusSchema } from "../contract/gen/vendor/rpc/status_pb.js";
+} from "../contract/index.js";
 import type {
   LiveOperations,
   LiveOptions,
@@ -25,7 +28,6 @@ import type {
   OperationRequest,
   Operations,
 } from "../contract/operations.js";
-import { StatusError } from "../contract/status-error.js";
 import type { Engine } from "../engine/port.js";
 import type { GroupKind, Store } from "../store/port.js";
 import {
@@ -222,19 +224,19 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
 
   /** A live call: the first message starts it, the others carry its audio. */
   async *listen(
-    requests: AsyncIterable<MessageInitShape<typeof live.ListenRequestSchema>>,
+    requests: AsyncIterable<MessageInitShape<typeof ListenRequestSchema>>,
     options: LiveOptions = {},
-  ): AsyncGenerator<live.ListenResponse> {
+  ): AsyncGenerator<ListenResponse> {
     const requestId = requestIdOf(options, this.#deps.ids);
     const stream = requests[Symbol.asyncIterator]();
     const status = create(StatusSchema, { statusCode: StatusCode.OK, requestId });
     try {
       const { done, value } = await stream.next();
       if (done) throw badStream("the stream ended before its first message");
-      const { content } = parseRequest(live.ListenRequestSchema, value);
+      const { content } = parseRequest(ListenRequestSchema, value);
       if (content.case !== "start") throw badStream(`the first message must be start, got ${content.case}`);
       for await (const response of listen(this.#deps, content.value, listenRequests(stream), options))
-        yield inSinglePrecision(live.ListenResponseSchema, create(live.ListenResponseSchema, { ...response, status }));
+        yield inSinglePrecision(ListenResponseSchema, create(ListenResponseSchema, { ...response, status }));
     } catch (error) {
       const failure = (options.signal?.aborted && callFailure(options.signal.reason)) || asStatusError(error);
       failure.status.requestId = requestId;
@@ -333,10 +335,10 @@ const on =
 const badStream = (message: string): StatusError => new StatusError({ statusCode: StatusCode.BAD_REQUEST, message });
 
 async function* listenRequests(
-  stream: AsyncIterator<MessageInitShape<typeof live.ListenRequestSchema>>,
-): AsyncGenerator<live.ListenRequest> {
+  stream: AsyncIterator<MessageInitShape<typeof ListenRequestSchema>>,
+): AsyncGenerator<ListenRequest> {
   for (let next = await stream.next(); !next.done; next = await stream.next())
-    yield create(live.ListenRequestSchema, next.value);
+    yield create(ListenRequestSchema, next.value);
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}

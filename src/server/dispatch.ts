@@ -1,8 +1,8 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { secondsOf } from "../contract/duration.js";
-import type { Context } from "../contract/gen/vendor/biosec/v1/common_pb.js";
 import {
+  type Context,
   Decision,
   type ListenRequest,
   type ListenResponse,

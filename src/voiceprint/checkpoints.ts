@@ -1,5 +1,5 @@
 /** Looks at audio before its end: at which checkpoints, how many, and which answer stops processing. */
-import { Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
+import { Decision } from "../contract/index.js";
 
 /**
  * The checkpoints that audio of this length can reach (net speech is never longer than the audio). They are known before

@@ -1,8 +1,6 @@
 /** Turns a calibrated score into a decision. Thresholds follow from the target false-accept rate; none is fixed here. */
 
-import * as attackTypes from "../contract/gen/vendor/biosec/v1/audio/attacks_pb.js";
-import { Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { DecisionReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { audio as attackTypes, Decision, DecisionReason } from "../contract/index.js";
 
 /** Evidence for the same person (or for an attack), as a calibrated natural-log likelihood ratio. */
 export interface Evidence {

@@ -1,6 +1,5 @@
 /** The enrollment state of a print: computed from its segments, never stored. */
-import { AudioValidity } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { EnrollReason, EnrollStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { AudioValidity, EnrollReason, EnrollStatus } from "../contract/index.js";
 import type { ConfigurationSet } from "./configuration-set.js";
 import { audioValidity, isUnreadable, type MeasuredAudio } from "./quality-gate.js";
 import { totalNet } from "./template.js";

@@ -1,6 +1,5 @@
 /** Decides whether a recording is fit for its purpose. */
-import { AudioValidity, Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { DecisionReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { AudioValidity, Decision, DecisionReason } from "../contract/index.js";
 import type { ConfigurationSet } from "./configuration-set.js";
 
 export interface MeasuredAudio {

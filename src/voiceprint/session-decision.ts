@@ -1,6 +1,5 @@
 /** One decision for a session, fused from the checks that ran in it. */
-import { Decision } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { DecisionReason } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { Decision, DecisionReason } from "../contract/index.js";
 import {
   decide,
   decideAttack,

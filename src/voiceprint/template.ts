@@ -1,6 +1,5 @@
 /** Decides when segments become a template. The kernels find the consistent segments and average them. */
-import { TrainReason } from "../contract/gen/vendor/biosec/v1/common_pb.js";
-import { ConsistencyDecision, VoiceprintProfileStatus } from "../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { ConsistencyDecision, TrainReason, VoiceprintProfileStatus } from "../contract/index.js";
 import type { ConfigurationSet } from "./configuration-set.js";
 
 export interface TrainingSegment {

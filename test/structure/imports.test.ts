@@ -78,6 +78,12 @@ describe("imports follow the table of allowed folders", () => {
     });
   }
 
+  test("the contract's messages are imported from contract/index.ts", () => {
+    const direct = /^contract\/(gen\/vendor\/(?!rpc\/mandatory_pb)|status-error)/;
+    const imports = importsOf("src").filter(({ from }) => !from.startsWith("contract/"));
+    expect(imports.filter(({ target }) => direct.test(target))).toEqual([]);
+  });
+
   test("no import is circular", () => {
     const imports = new Map<string, string[]>();
     for (const { from, target } of importsOf("src")) imports.set(from, [...(imports.get(from) ?? []), target]);

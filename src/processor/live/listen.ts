@@ -1,13 +1,14 @@
 /** A live call: each party's audio goes to its task, and events of the tasks are sent back as they happen. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { secondsOf } from "../../contract/duration.js";
-import type {
-  ListenParty,
-  ListenRequest,
-  ListenResponseSchema,
-  ListenStart,
-} from "../../contract/gen/vendor/biosec/v1/live_pb.js";
-import { IdentifyResultSchema, VerifyResultSchema } from "../../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import {
+  IdentifyResultSchema,
+  type ListenParty,
+  type ListenRequest,
+  type ListenResponseSchema,
+  type ListenStart,
+  VerifyResultSchema,
+} from "../../contract/index.js";
 import type { LiveOptions } from "../../contract/operations.js";
 import type { PartResult } from "../analyzed-audio.js";
 import { findSeparation, refuseSeparation } from "../caller-voice.js";

@@ -1,6 +1,6 @@
 /** Decodes the bytes of a live stream into whole samples of each channel, however they are split into chunks. */
 import type { RawEncoding, RawFormat } from "../../audio/port.js";
-import type { ListenStart } from "../../contract/gen/vendor/biosec/v1/live_pb.js";
+import type { ListenStart } from "../../contract/index.js";
 import type { Dependencies } from "../dependencies.js";
 import { invalid } from "../failures.js";
 

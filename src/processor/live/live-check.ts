@@ -1,10 +1,6 @@
 /** A check of audio that is still arriving: it looks at checkpoints and may answer before the speaker has finished. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import {
-  AnalyzeAudioRequestSchema,
-  type AnalyzeAudioResult,
-  AnalyzeAudioResultSchema,
-} from "../../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+import { AnalyzeAudioRequestSchema, type AnalyzeAudioResult, AnalyzeAudioResultSchema } from "../../contract/index.js";
 import type { AttackKind, Measures } from "../../engine/port.js";
 import { analysisTargets, concludeAnalysis, partsOf } from "../analyze-audio.js";
 import type { AnalyzedAudio, PartResult } from "../analyzed-audio.js";

@@ -1,16 +1,18 @@
 /** Enrolls from audio that is still arriving, one stretch of good speech after another, until more would not help training. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { Context, UniqueId } from "../../contract/gen/vendor/biosec/v1/common_pb.js";
-import { AudioValidity, TrainStatus } from "../../contract/gen/vendor/biosec/v1/common_pb.js";
-import type { ListenSegmentSchema } from "../../contract/gen/vendor/biosec/v1/live_pb.js";
 import {
+  AudioValidity,
+  type Context,
   EnrollReason,
   EnrollStatus,
   GetEnrollStatusRequestSchema,
+  type ListenSegmentSchema,
   type TrainRequest,
   TrainRequestSchema,
   type TrainResultSchema,
-} from "../../contract/gen/vendor/biosec/v1/voiceprints_pb.js";
+  TrainStatus,
+  type UniqueId,
+} from "../../contract/index.js";
 import type { Measures, VoiceAnalysis, VoiceStream } from "../../engine/port.js";
 import type { MediaSegment } from "../../store/port.js";
 import type { ConfigurationSet } from "../../voiceprint/configuration-set.js";

@@ -1,6 +1,6 @@
 /** A check or an enrollment on the audio of one party of a call. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ListenResponseSchema, ListenResultSchema } from "../../contract/gen/vendor/biosec/v1/live_pb.js";
+import type { ListenResponseSchema, ListenResultSchema } from "../../contract/index.js";
 import type { Measures } from "../../engine/port.js";
 
 export type LiveEvent = NonNullable<MessageInitShape<typeof ListenResponseSchema>["event"]>;
