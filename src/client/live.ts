@@ -10,6 +10,7 @@ import {
   StatusError,
 } from "../contract/index.js";
 import { optionsFault } from "../contract/options-fault.js";
+import { typeName } from "../type-name.js";
 import { liveAddressOf } from "./address.js";
 
 /** The `WebSocket` of browsers; in Node 20 that of the package `ws`. */
@@ -67,9 +68,9 @@ function checkOptions(options: LiveCallOptions): void {
   const fault = optionsFault(options, optionNames);
   if (fault !== null) throw new TypeError(fault);
   if (typeof options.start !== "object" || options.start === null)
-    throw new TypeError(`start must be a ListenStart, got ${options.start === null ? "null" : typeof options.start}`);
+    throw new TypeError(`start must be a ListenStart, got ${typeName(options.start)}`);
   if (typeof options.onEvent !== "function")
-    throw new TypeError(`onEvent must be a function, got ${typeof options.onEvent}`);
+    throw new TypeError(`onEvent must be a function, got ${typeName(options.onEvent)}`);
 }
 
 const PROTOCOL = "vivavoce.live.v1";
@@ -115,7 +116,7 @@ export class LiveCall {
 
   /** Bytes in the encoding of `start`. */
   push(audio: Uint8Array): void {
-    if (!(audio instanceof Uint8Array)) throw new TypeError(`audio must be a Uint8Array, got ${typeof audio}`);
+    if (!(audio instanceof Uint8Array)) throw new TypeError(`audio must be a Uint8Array, got ${typeName(audio)}`);
     this.#send(audio);
   }
 

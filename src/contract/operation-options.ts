@@ -1,3 +1,4 @@
+import { typeName } from "../type-name.js";
 import { StatusCode } from "./gen/vendor/rpc/status_pb.js";
 import type { OperationOptions } from "./operations.js";
 import { optionsFault } from "./options-fault.js";
@@ -19,10 +20,10 @@ export function assertOperationOptions(options: OperationOptions, requestId = ""
 /** What is wrong with the values; `null` if nothing is. */
 export function limitsFault({ signal, timeoutMs, onProgress }: OperationOptions): string | null {
   if (signal !== undefined && typeof signal?.addEventListener !== "function")
-    return `signal must be an AbortSignal, got ${signal === null ? "null" : typeof signal}`;
+    return `signal must be an AbortSignal, got ${typeName(signal)}`;
   if (timeoutMs !== undefined && (typeof timeoutMs !== "number" || Number.isNaN(timeoutMs)))
-    return `timeoutMs must be a number of milliseconds, got ${typeof timeoutMs === "number" ? timeoutMs : typeof timeoutMs}`;
+    return `timeoutMs must be a number of milliseconds, got ${typeof timeoutMs === "number" ? timeoutMs : typeName(timeoutMs)}`;
   if (onProgress !== undefined && typeof onProgress !== "function")
-    return `onProgress must be a function, got ${typeof onProgress}`;
+    return `onProgress must be a function, got ${typeName(onProgress)}`;
   return null;
 }

@@ -1,3 +1,4 @@
+import { typeName } from "../type-name.js";
 import { nearest } from "./nearest.js";
 
 /**
@@ -16,4 +17,4 @@ export function optionsFault(
   return unknown === undefined ? null : `unknown option ${place && `${place}.`}${unknown}${hint(unknown)}`;
 }
 
-const kindOf = (value: unknown): string => (value === null ? "null" : Array.isArray(value) ? "an array" : typeof value);
+const kindOf = (value: unknown): string => (Array.isArray(value) ? "an array" : typeName(value));

@@ -14,7 +14,7 @@ const allowed: Record<string, readonly string[]> = {
   audio: ["./type-name"],
   browser: ["engine", "audio"],
   engine: ["contract/call-limit", "contract/on-abort", "contract/options-fault", "./type-name"],
-  contract: [],
+  contract: ["./type-name"],
   microphone: [],
   store: ["engine/port", "contract"],
   voiceprint: ["contract"],
@@ -30,7 +30,7 @@ const allowed: Record<string, readonly string[]> = {
     "processor/live/live-task",
     "./workflow",
   ],
-  client: ["contract", "token/cache", "voiceprint/configuration-set", "./voiceprints"],
+  client: ["contract", "token/cache", "voiceprint/configuration-set", "./type-name", "./voiceprints"],
 };
 
 /** Folders that also run in a browser, or decide without I/O. */
