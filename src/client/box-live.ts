@@ -4,15 +4,17 @@ import { type ListenPartySchema, type ListenResult, StatusCode, StatusError } fr
 import { onAbort } from "../contract/on-abort.js";
 import type { OperationOptions } from "../contract/operations.js";
 import type { ListenerTask, LiveAccess } from "../voiceprints.js";
-import { type ConnectOptions, tokensOf } from "./connect.js";
 import { endedCall } from "./ended-call.js";
 import { LiveCall, type LiveCallOptions, type WebSocketClass } from "./live.js";
 
 type Party = MessageInitShape<typeof ListenPartySchema>;
 type Results = ListenResult["result"];
 
-export function boxLiveAccess(connection: ConnectOptions, WebSocket: WebSocketClass | undefined): LiveAccess {
-  const token = tokensOf(connection);
+export function boxLiveAccess(
+  url: LiveCallOptions["url"],
+  token: LiveCallOptions["token"] & object,
+  WebSocket: WebSocketClass | undefined,
+): LiveAccess {
   const open = async <Result>(
     request: { readonly context?: LiveCallOptions["start"]["context"]; readonly rateHz: number },
     party: Party,
@@ -21,7 +23,7 @@ export function boxLiveAccess(connection: ConnectOptions, WebSocket: WebSocketCl
   ) => {
     const start = { context: request.context, encoding: "float32", rate: request.rateHz, parties: [party] };
     const call = (onEvent: LiveCallOptions["onEvent"]) =>
-      new LiveCall({ url: connection.url, token, start, onEvent, ...(WebSocket && { WebSocket }) });
+      new LiveCall({ url, token, start, onEvent, ...(WebSocket && { WebSocket }) });
     const task = new BoxTask(call, resultOf);
     if (signal) {
       const forget = task.endWith(signal);

@@ -61,6 +61,11 @@ const credentialNames: Readonly<Record<keyof Credentials, true>> = {
 /** The operations of a box, with the same interface as a processor in this process. */
 export function connect(options: ConnectOptions): Operations {
   checkConnectOptions(options, connectOptionNames);
+  return openConnection(options).operations;
+}
+
+/** The operations, and a function that gets a token for each live call: another one than `refused`, or `null` if the box requires none. */
+export function openConnection(options: ConnectOptions) {
   const url = addressOf(options.url);
   const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
   const tokens = tokenSource(options, url, fetch);
@@ -136,7 +141,15 @@ export function connect(options: ConnectOptions): Operations {
       .map((method) => call(method, client[method.localName]!));
   });
   // The descriptors' unary methods are the whole interface, except for the upload.
-  return { ...(Object.fromEntries(unary) as Omit<Operations, "addMediaSegment">), addMediaSegment };
+  const operations: Operations = {
+    ...(Object.fromEntries(unary) as Omit<Operations, "addMediaSegment">),
+    addMediaSegment,
+  };
+  const token = (refused?: string) => {
+    if (refused !== undefined) tokens.discard(refused);
+    return tokens.next();
+  };
+  return { operations, token };
 }
 
 /** Also ends with its signal if nothing else does: an endpoint, or the caller's own function, may never give a token. */
@@ -170,16 +183,6 @@ interface TokenSource {
   another(refusal: unknown): boolean;
   /** `next` returns another one. */
   discard(token: string): void;
-}
-
-/** A function that gets a token for each connection, another one than `refused`; `null` if the box requires none. */
-export function tokensOf(options: ConnectOptions): (refused?: string) => Promise<string | null> {
-  const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
-  const tokens = tokenSource(options, addressOf(options.url), fetch);
-  return (refused) => {
-    if (refused !== undefined) tokens.discard(refused);
-    return tokens.next();
-  };
 }
 
 function tokenSource({ token, credentials }: ConnectOptions, url: string, fetch: typeof globalThis.fetch): TokenSource {

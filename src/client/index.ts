@@ -2,7 +2,7 @@
 import { defaultConfigurationSetId } from "../voiceprint/configuration-set.js";
 import { Voiceprints } from "../voiceprints.js";
 import { boxLiveAccess } from "./box-live.js";
-import { type ConnectOptions, checkConnectOptions, connect, connectOptionNames } from "./connect.js";
+import { type ConnectOptions, checkConnectOptions, connectOptionNames, openConnection } from "./connect.js";
 import type { WebSocketClass } from "./live.js";
 
 export type * from "../contract/index.js";
@@ -40,5 +40,6 @@ const optionNames: Readonly<Record<keyof ConnectVoiceprintsOptions, true>> = {
 export function connectVoiceprints(options: ConnectVoiceprintsOptions): Voiceprints {
   checkConnectOptions(options, optionNames);
   const { scope = "default", configset = defaultConfigurationSetId, WebSocket, ...connection } = options;
-  return new Voiceprints(connect(connection), { scope, configset }, boxLiveAccess(connection, WebSocket));
+  const { operations, token } = openConnection(connection);
+  return new Voiceprints(operations, { scope, configset }, boxLiveAccess(connection.url, token, WebSocket));
 }
