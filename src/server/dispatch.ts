@@ -7,6 +7,7 @@ import {
   type ListenRequest,
   type ListenResponse,
   type ListenStart,
+  LiveProcessor,
   StatusCode,
   type StatusError,
 } from "../contract/index.js";
@@ -68,6 +69,7 @@ interface MediaMessage extends Message {
   readonly chunk: Uint8Array;
 }
 
+const LISTEN: DescMethod = LiveProcessor.method.listen;
 const LEAST_MESSAGE_BYTES = 64;
 const LOOK_AT_REVOCATIONS_EVERY_MS = 1000;
 
@@ -166,13 +168,12 @@ export class Dispatcher {
 
   /** A live call: requests and responses in both directions as they come. */
   async *live(
-    method: DescMethod,
     messages: AsyncIterable<Message>,
     call: Call,
     from: string = call.protocol,
   ): AsyncGenerator<ListenResponse> {
     const { operations } = this.parts;
-    const observation = this.#observe(method, call);
+    const observation = this.#observe(LISTEN, call);
     let entry = null as LiveCallEntry | null;
     let watch: NodeJS.Timeout | undefined;
     const refuse = (reason: Refusal) => call.ended.abort(reason);
@@ -197,7 +198,7 @@ export class Dispatcher {
       try {
         for await (const response of operations.listen(requests.received(), options)) {
           entry?.observe(response);
-          this.#measureLive(method.name, response);
+          this.#measureLive(response);
           yield response;
         }
       } finally {
@@ -213,9 +214,9 @@ export class Dispatcher {
     }
   }
 
-  /** Counts a call that its transport refused before it came here. */
-  refused(method: DescMethod, protocol: Protocol, code: StatusCode): void {
-    this.parts.metrics.call(method.name, protocol, StatusCode[code] ?? "UNSPECIFIED", 0);
+  /** Counts a live call that its transport refused before it came here. */
+  refused(protocol: Protocol, code: StatusCode): void {
+    this.parts.metrics.call(LISTEN.name, protocol, StatusCode[code] ?? "UNSPECIFIED", 0);
   }
 
   /** A call takes its place with its first message, which names the scope: before that, it would keep others out. */
@@ -365,11 +366,11 @@ export class Dispatcher {
     };
   }
 
-  #measureLive(operation: string, { event }: ListenResponse): void {
+  #measureLive({ event }: ListenResponse): void {
     if (event.case !== "result") return;
     const { result } = event.value;
     if (result.case === undefined || result.case === "enroll") return;
-    this.parts.metrics.decision(operation, Decision[result.value.decision] ?? String(result.value.decision));
+    this.parts.metrics.decision(LISTEN.name, Decision[result.value.decision] ?? String(result.value.decision));
   }
 
   #measure(operation: string, response: Message, timing: Timing): void {

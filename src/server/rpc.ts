@@ -291,7 +291,7 @@ const streaming = (dispatcher: Dispatcher, method: DescMethod) =>
   method.methodKind === "bidi_streaming"
     ? async function* (requests: AsyncIterable<Message>, context: HandlerContext): AsyncGenerator<Message> {
         try {
-          yield* dispatcher.live(method, requests, callOf(context));
+          yield* dispatcher.live(requests, callOf(context));
         } catch (error) {
           throw connectErrorOf(asStatusError(error));
         }

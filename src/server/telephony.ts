@@ -1,6 +1,4 @@
-/** Connects telephone lines to a box: their calls use the same operations as all other calls, on behalf of the line. */
-import type { DescMethod } from "@bufbuild/protobuf";
-import { LiveProcessor, StatusCode } from "../contract/index.js";
+import { StatusCode } from "../contract/index.js";
 import type { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
 import type { Exchange } from "../telephony/exchange.js";
 import type { Line } from "../telephony/line.js";
@@ -15,8 +13,6 @@ import { requestOf, responseOf } from "./http/web-request.js";
 import type { Log } from "./log.js";
 import { badRequest, Refusal } from "./refusal.js";
 import type { Service } from "./service.js";
-
-const LISTEN: DescMethod = LiveProcessor.method.listen;
 
 export interface Telephony {
   readonly switchboard: Switchboard;
@@ -60,7 +56,7 @@ export function createTelephony(
       };
       return answer().catch((error: unknown) => {
         const requestId = requestIdOf(request.headers.get("x-request-id") ?? undefined);
-        parts.dispatcher().refused(LISTEN, "telephony", asStatusError(error).code);
+        parts.dispatcher().refused("telephony", asStatusError(error).code);
         return responseOf(failureAnswer(parts.log, error, requestId));
       });
     },
@@ -97,7 +93,7 @@ function exchangeOf(line: Line, processor: VoiceprintsProcessor, dispatcher: () 
     getGkVoiceprintProfileId,
     createVoiceprintProfile,
     listVoiceprintProfiles,
-    refused: (code) => dispatcher().refused(LISTEN, "telephony", code),
+    refused: (code) => dispatcher().refused("telephony", code),
     listen: (requests, ended, onIdle) => {
       const requestId = requestIdOf(undefined);
       const call = {
@@ -109,7 +105,7 @@ function exchangeOf(line: Line, processor: VoiceprintsProcessor, dispatcher: () 
         ended,
         onIdle,
       } as const;
-      return dispatcher().live(LISTEN, requests, call, line.name);
+      return dispatcher().live(requests, call, line.name);
     },
   };
 }

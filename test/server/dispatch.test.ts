@@ -7,7 +7,6 @@ import {
   Decision,
   ListenRequestSchema,
   ListenResponseSchema,
-  LiveProcessor,
   StatusCode,
   StatusError,
 } from "../../src/contract/index.js";
@@ -160,7 +159,7 @@ it("the result of a live call counts as a decision; a checkpoint and an enrollme
     },
   });
   let heard = 0;
-  for await (const _ of dispatcher.live(LiveProcessor.method.listen, stream(), call())) heard++;
+  for await (const _ of dispatcher.live(stream(), call())) heard++;
   expect(heard).toBe(events.length);
   const counted = (await metrics.text()).split("\n").filter((line) => line.startsWith("vivavoce_decisions_total"));
   expect(counted).toEqual(['vivavoce_decisions_total{operation="Listen",decision="AUTHENTIC"} 1']);
@@ -536,7 +535,7 @@ describe("a server that stops", () => {
   const asked = (dispatcher: Dispatcher, read: () => Promise<Message>) => [
     dispatcher.unary(verify, read, call()),
     dispatcher.clientStream(upload, stream(piece(10, "own")), call()),
-    dispatcher.live(LiveProcessor.method.listen, stream(), call()).next(),
+    dispatcher.live(stream(), call()).next(),
   ];
 
   it("refuses new calls, and reads nothing of them", async () => {
@@ -617,7 +616,7 @@ describe("a live call", () => {
       yield* messages;
       await hungUp;
     }
-    return { answers: dispatcher.live(LiveProcessor.method.listen, sent(), call()), hangUp };
+    return { answers: dispatcher.live(sent(), call()), hangUp };
   }
 
   it("gets BUSY if its scope has all its places, and leaves the others to other scopes", async () => {

@@ -2,12 +2,11 @@
  * Listen over WebSocket, at /v1/live: text frames are `ListenRequest`s and `ListenResponse`s as JSON, binary frames are
  * audio. The token is in the header or, from a browser, in a second subprotocol `bearer.TOKEN`.
  */
-import { create, type DescMethod, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
 import {
   type ListenRequest,
   ListenRequestSchema,
   ListenResponseSchema,
-  LiveProcessor,
   StatusCode,
   StatusError,
 } from "../../contract/index.js";
@@ -28,15 +27,13 @@ const WAITING_MESSAGES = 64;
 /** How long a peer that was not admitted may take to close the connection. */
 const REFUSED_MS = 1000;
 
-const LISTEN: DescMethod = LiveProcessor.method.listen;
-
 export function liveSocketRoute(dispatcher: Dispatcher, guard: Guard): SocketRoute {
   return {
     protocol: (offered) => (offered.has(LIVE_PROTOCOL) ? LIVE_PROTOCOL : false),
     async open({ request, address, requestId }) {
       const authorization = request.headers.authorization ?? bearerOf(request.headers["sec-websocket-protocol"]);
       const caller = await guard.admit(authorization ?? null, address).catch((error: unknown) => {
-        dispatcher.refused(LISTEN, "websocket", asStatusError(error).code);
+        dispatcher.refused("websocket", asStatusError(error).code);
         // A page cannot see why a handshake failed, so a peer that speaks our protocol is told in it.
         const isOurs = request.headers["sec-websocket-protocol"]?.split(/ *, */).includes(LIVE_PROTOCOL);
         if (!isOurs || !(error instanceof StatusError)) throw error;
@@ -52,7 +49,7 @@ export function liveSocketRoute(dispatcher: Dispatcher, guard: Guard): SocketRou
         }
         const ended = new AbortController();
         const call = { protocol: "websocket", authorization: null, caller, address, requestId, ended } as const;
-        void converse(socket, (messages) => dispatcher.live(LISTEN, messages, call), ended);
+        void converse(socket, (messages) => dispatcher.live(messages, call), ended);
       };
     },
   };
