@@ -37,7 +37,7 @@ export {
 export type * from "./engine/port.js";
 export type { Clock, Ids, Limits, Retention } from "./processor/dependencies.js";
 export type { LiveCheck, LiveState } from "./processor/live/live-check.js";
-export type { LiveResult, LiveTask } from "./processor/live/live-task.js";
+export type { LiveEnrollmentResult, LiveResult, LiveTask } from "./processor/live/live-task.js";
 export type { Models } from "./processor/models.js";
 export type { PrintsOfModel } from "./processor/prints-by-model.js";
 export { VoiceprintsProcessor, type VoiceprintsProcessorOptions } from "./processor/voiceprints-processor.js";

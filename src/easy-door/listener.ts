@@ -4,7 +4,7 @@ import { type AnalyzeAudioResult, EnrollStatus, TrainReason, type TrainRequestSc
 import { onAbort } from "../contract/on-abort.js";
 import type { OperationOptions } from "../contract/operations.js";
 import type { LiveRequest } from "../processor/live/live-check.js";
-import type { LiveResult } from "../processor/live/live-task.js";
+import type { LiveEnrollmentResult } from "../processor/live/live-task.js";
 import { orCleanUp } from "../workflow.js";
 import type { Analysis } from "./answers.js";
 import { type AudioChunk, samplesOfChunk } from "./audio.js";
@@ -29,7 +29,7 @@ export interface ListenerTask<Result> {
 /** A live check as `Listener` drives it. */
 export type AnalysisTask = ListenerTask<AnalyzeAudioResult>;
 /** A live enrollment as `EnrollmentListener` drives it. */
-export type EnrollmentTask = ListenerTask<LiveResult>;
+export type EnrollmentTask = ListenerTask<LiveEnrollmentResult>;
 /** Whose print a live enrollment adds to, and the rate of its audio. */
 export type LiveEnrollmentRequest = MessageInitShape<typeof TrainRequestSchema> & { readonly rateHz: number };
 
@@ -132,16 +132,15 @@ export interface LiveEnrollmentState {
 }
 
 /** A live enrollment and its session. */
-export class EnrollmentListener extends LiveListener<LiveResult, LiveEnrollmentState> {
+export class EnrollmentListener extends LiveListener<LiveEnrollmentResult, LiveEnrollmentState> {
   /** Set as soon as training would not gain from more audio. */
   get enrollment(): LiveEnrollmentState | null {
     return this.outcome;
   }
 }
 
-export function enrollmentOf(result: LiveResult): LiveEnrollmentState {
-  if (result.case !== "enroll") throw new TypeError(`expected the result of an enrollment, got ${result.case}`);
-  const { enrollStatus = EnrollStatus.UNSPECIFIED, enrolledSegments = 0, training } = result.value;
+export function enrollmentOf({ value }: LiveEnrollmentResult): LiveEnrollmentState {
+  const { enrollStatus = EnrollStatus.UNSPECIFIED, enrolledSegments = 0, training } = value;
   const trained = training?.reason === TrainReason.TRAIN_OK;
   return { status: EnrollStatus[enrollStatus] as keyof typeof EnrollStatus, enrolledSegments, trained };
 }

@@ -6,7 +6,7 @@ import { type FieldViolation, StatusCode, StatusError, StatusSchema } from "../c
 import { fieldViolations } from "../contract/mandatory.js";
 import { assertOperationOptions } from "../contract/operation-options.js";
 import type { Ids, OperationOptions } from "./dependencies.js";
-import { asStatusError, callFailure, ProgressFailure } from "./failures.js";
+import { callFailure, failureOf, ProgressFailure } from "./failures.js";
 import { inSinglePrecision } from "./single-precision.js";
 
 /** The generated message, or its plain shape. */
@@ -61,7 +61,7 @@ export async function attempt<T>(
     return await work({ ...options, signal: limit.signal });
   } catch (error) {
     if (error instanceof ProgressFailure) throw error.cause;
-    const failure = (limit.signal.aborted && callFailure(limit.signal.reason)) || asStatusError(error);
+    const failure = (limit.signal.aborted && callFailure(limit.signal.reason)) || failureOf(error);
     failure.status.requestId = requestId;
     throw failure;
   } finally {

@@ -47,7 +47,7 @@ const retrySeconds = (error: Error): number =>
   "retryAfterMs" in error && typeof error.retryAfterMs === "number" ? error.retryAfterMs / 1000 : 1;
 
 /** Turns any failure into a StatusError. Internal messages are not passed on: they may reveal what the caller must not know. */
-export function asStatusError(error: unknown): StatusError {
+export function failureOf(error: unknown): StatusError {
   return (
     callFailure(error) ??
     new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message: internalReason(error) }, { cause: error })

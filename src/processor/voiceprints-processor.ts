@@ -56,7 +56,7 @@ import { detectKnownFraudsters } from "./detect-known-fraudsters.js";
 import { startEngagement, stopEngagement } from "./engagements.js";
 import { enroll } from "./enroll.js";
 import { type ExportedProfile, exportProfile, exportVoiceprintProfile } from "./export-profile.js";
-import { asStatusError, callFailure, invalid } from "./failures.js";
+import { callFailure, failureOf, invalid } from "./failures.js";
 import { FieldRates } from "./field-rates.js";
 import { Galleries } from "./galleries.js";
 import { getEnrollStatus } from "./get-enroll-status.js";
@@ -70,7 +70,7 @@ import { listGroups, listVoiceprintProfiles } from "./listing.js";
 import { listen } from "./live/listen.js";
 import { type LiveCheck, type LiveRequest, openLiveAnalysis } from "./live/live-check.js";
 import { openLiveEnrollment } from "./live/live-enrollment.js";
-import type { LiveTask } from "./live/live-task.js";
+import type { LiveEnrollmentResult, LiveTask } from "./live/live-task.js";
 import { type Models, oneModel } from "./models.js";
 import { PrintCache } from "./print-cache.js";
 import { type PrintsOfModel, printsByModel } from "./prints-by-model.js";
@@ -238,7 +238,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
       for await (const response of listen(this.#deps, content.value, listenRequests(stream), options))
         yield inSinglePrecision(ListenResponseSchema, create(ListenResponseSchema, { ...response, status }));
     } catch (error) {
-      const failure = (options.signal?.aborted && callFailure(options.signal.reason)) || asStatusError(error);
+      const failure = (options.signal?.aborted && callFailure(options.signal.reason)) || failureOf(error);
       failure.status.requestId = requestId;
       throw failure;
     } finally {
@@ -263,7 +263,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
   openLiveEnrollment(
     request: MessageInitShape<Methods["train"]["input"]> & { readonly rateHz: number },
     options: OperationOptions = {},
-  ): Promise<LiveTask> {
+  ): Promise<LiveTask<LiveEnrollmentResult>> {
     const requestId = requestIdOf(options, this.#deps.ids);
     const { rateHz, ...rest } = request;
     return attempt(options, requestId, () =>

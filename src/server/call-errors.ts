@@ -1,24 +1,16 @@
 /** Errors of calls, as the contract's status for the caller and with their causes for the log. */
 import { Code, ConnectError } from "@connectrpc/connect";
-import { StatusCode, StatusError } from "../contract/index.js";
-import { callFailure } from "../processor/failures.js";
+import { StatusCode, type StatusError } from "../contract/index.js";
+import { failureOf } from "../processor/failures.js";
 import { QueueFull } from "./limits/work-queue.js";
 import type { Log } from "./log.js";
 import { busy, Refusal } from "./refusal.js";
 
-/**
- * Every error as the contract's status. An unexpected error becomes INTERNAL_ERROR and tells the caller nothing more.
- */
+/** Every error as the contract's status. */
 export function asStatusError(error: unknown): StatusError {
-  if (error instanceof StatusError) return error;
   if (error instanceof QueueFull) return busy(error.message, error.retryAfterSeconds);
   if (error instanceof ConnectError) return fromConnectError(error);
-  if (error instanceof Error && error.name === "AbortError")
-    return new Refusal(StatusCode.CANCELLED, "the call was cancelled", { cause: error });
-  if (error instanceof Error && error.name === "TimeoutError") {
-    return new Refusal(StatusCode.DEADLINE_EXCEEDED, "the call took too long", { cause: error });
-  }
-  return callFailure(error) ?? unforeseen(error);
+  return failureOf(error);
 }
 
 /**
@@ -43,15 +35,12 @@ export function logInternal(log: Log, error: unknown, requestId: string): void {
     log.error("a request failed", { requestId, stack: stackOf(error) });
 }
 
-const unforeseen = (error: unknown) =>
-  new Refusal(StatusCode.INTERNAL_ERROR, "internal error; search the log for the request id", { cause: error });
-
 /**
  * Errors of the RPC framework itself. Nearly all of them, whatever their code, are about what the caller sent. A
  * response that cannot be serialized is our own fault.
  */
 function fromConnectError(error: ConnectError): StatusError {
-  if (error.code === Code.Internal && /^(serialize|internal error)/.test(error.rawMessage)) return unforeseen(error);
+  if (error.code === Code.Internal && /^(serialize|internal error)/.test(error.rawMessage)) return failureOf(error);
   const codes: Partial<Record<Code, StatusCode>> = {
     [Code.InvalidArgument]: StatusCode.BAD_REQUEST,
     [Code.ResourceExhausted]: StatusCode.TOO_LARGE,

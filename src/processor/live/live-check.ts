@@ -9,7 +9,7 @@ import type { Separation } from "../caller-voice.js";
 import { Comparison, type Part } from "../check.js";
 import { type OpenContext, openContext } from "../context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "../dependencies.js";
-import { asStatusError, invalid } from "../failures.js";
+import { failureOf, invalid } from "../failures.js";
 import { type JointAnalysis, type JointStream, listenerOf } from "../joint-analysis.js";
 import { inSinglePrecision } from "../single-precision.js";
 
@@ -230,7 +230,7 @@ export class LiveCheck<Result> {
         return await work();
       } catch (error) {
         await this.#close();
-        throw asStatusError(error);
+        throw failureOf(error);
       }
     });
     this.#turn = done.catch(() => {});

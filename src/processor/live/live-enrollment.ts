@@ -21,13 +21,13 @@ import { measuredAudio, newProcessedAudio } from "../audio-model.js";
 import { assertStillRunning, type OpenContext, openContext } from "../context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "../dependencies.js";
 import { enrollAudio } from "../enroll.js";
-import { asStatusError, invalid } from "../failures.js";
+import { failureOf, invalid } from "../failures.js";
 import { getEnrollStatus } from "../get-enroll-status.js";
 import { pcm16, processingResult } from "../process-audio.js";
 import { findProfileToChange } from "../profiles.js";
 import { train } from "../train.js";
 import { checkLiveRate } from "./live-check.js";
-import type { LiveResult, LiveTask, ReportEvent } from "./live-task.js";
+import type { LiveEnrollmentResult, LiveTask, ReportEvent } from "./live-task.js";
 
 /** A stretch ends here even if it has little speech, because its audio is in memory. */
 const longestStretchSeconds = 120;
@@ -41,7 +41,7 @@ export async function openLiveEnrollment(
   request: TrainRequest,
   rateHz: number,
   options: OperationOptions,
-): Promise<LiveTask> {
+): Promise<LiveTask<LiveEnrollmentResult>> {
   checkLiveRate(rateHz);
   const context = await openContext(deps, request.context);
   const profileId = request.gkVoiceprintProfileId!;
@@ -49,7 +49,7 @@ export async function openLiveEnrollment(
   return new LiveEnrollment(deps, context, { context: request.context!, profileId }, rateHz, options, () => {});
 }
 
-export class LiveEnrollment implements LiveTask {
+export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
   readonly score = null;
   /** Batches may be as long as possible: nobody waits for the end of a stretch. */
   readonly calmSeconds = Number.POSITIVE_INFINITY;
@@ -61,7 +61,7 @@ export class LiveEnrollment implements LiveTask {
   #isRepeated = false;
   #training: MessageInitShape<typeof TrainResultSchema> | undefined;
   #status = EnrollStatus.UNSPECIFIED;
-  #done: LiveResult | null = null;
+  #done: LiveEnrollmentResult | null = null;
   /** Chunks are processed in the order in which they were pushed, whether or not the caller waits. */
   #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
@@ -75,7 +75,7 @@ export class LiveEnrollment implements LiveTask {
     private readonly report: ReportEvent,
   ) {}
 
-  push(samples: Float32Array): Promise<LiveResult | null> {
+  push(samples: Float32Array): Promise<LiveEnrollmentResult | null> {
     return this.#next(async () => {
       for (let left = samples; left.length > 0 && !this.#done; ) left = await this.#analyze(left);
       return this.#done;
@@ -100,7 +100,7 @@ export class LiveEnrollment implements LiveTask {
     return samples.subarray(read.length);
   }
 
-  finish(): Promise<LiveResult> {
+  finish(): Promise<LiveEnrollmentResult> {
     return this.#next(async () => {
       if (!this.#done && this.#stream) await this.#endStretch(this.#stream);
       return this.#done ?? (await this.#conclude());
@@ -125,7 +125,7 @@ export class LiveEnrollment implements LiveTask {
       } catch (error) {
         this.#closed = true;
         await this.#drop();
-        throw asStatusError(error);
+        throw failureOf(error);
       }
     });
     this.#turn = done.catch(() => {});
@@ -223,7 +223,7 @@ export class LiveEnrollment implements LiveTask {
     if (this.#enrolled > 0 && !this.#training && this.#status !== EnrollStatus.TRAIN_NOT_POSSIBLE) await this.#train();
   }
 
-  async #conclude(): Promise<LiveResult> {
+  async #conclude(): Promise<LiveEnrollmentResult> {
     if (this.#isRepeated) await this.#concludeRepeated();
     if (this.#status === EnrollStatus.UNSPECIFIED) {
       const { context, profileId } = this.request;

@@ -6,13 +6,15 @@ import type { Measures } from "../../engine/port.js";
 export type LiveEvent = NonNullable<MessageInitShape<typeof ListenResponseSchema>["event"]>;
 /** What a live check or enrollment ends with. */
 export type LiveResult = NonNullable<MessageInitShape<typeof ListenResultSchema>["result"]>;
+/** What a live enrollment ends with. */
+export type LiveEnrollmentResult = Extract<LiveResult, { readonly case: "enroll" }>;
 
 /** A live check or enrollment in progress. */
-export interface LiveTask {
+export interface LiveTask<Result = LiveResult> {
   /** Mono samples in -1..1; ownership of the array passes to the task. Resolves to the result once no more audio is needed. */
-  push(samples: Float32Array): Promise<LiveResult | null>;
+  push(samples: Float32Array): Promise<Result | null>;
   /** The result for all audio so far. */
-  finish(): Promise<LiveResult>;
+  finish(): Promise<Result>;
   /** Ends without a result; does nothing if there is one already. */
   close(): Promise<void>;
   measures(): Promise<Measures>;
