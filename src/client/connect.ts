@@ -74,6 +74,7 @@ export function openConnection(options: ConnectOptions) {
   const limited = async <T>(
     callOptions: OperationOptions,
     call: (signal: AbortSignal, timeoutMs: number | undefined) => Promise<T>,
+    prepare: (signal: AbortSignal) => Promise<void> = async () => {},
   ): Promise<T> => {
     assertOperationOptions(callOptions);
     const { signal: given, timeoutMs = options.timeoutMs } = callOptions;
@@ -89,7 +90,8 @@ export function openConnection(options: ConnectOptions) {
         if (!tokens.another(error)) throw error;
         return attempt();
       });
-    return orEnded(again(withAnotherToken, signal), signal).finally(end);
+    const answer = prepare(signal).then(() => again(withAnotherToken, signal));
+    return orEnded(answer, signal).finally(end);
   };
 
   const authorize: Interceptor = (next) => async (request) => {
@@ -106,9 +108,9 @@ export function openConnection(options: ConnectOptions) {
 
   /** Not every `fetch` can stream a request, so the recording is sent in one piece over the contract's HTTP binding. */
   const addMediaSegment: Operations["addMediaSegment"] = async (request, callOptions = {}) => {
-    assertOperationOptions(callOptions);
-    const { query, bytes } = await wholeRecording(request);
-    return limited(callOptions, async (signal) => {
+    let recording: Recording;
+    const send = async (signal: AbortSignal) => {
+      const { query, bytes } = recording;
       const token = await tokens.next();
       const response = await fetch(`${url}/v1/audios?${query}`, {
         method: "POST",
@@ -121,6 +123,9 @@ export function openConnection(options: ConnectOptions) {
         signal,
       });
       return mediaAnswer(response);
+    };
+    return limited(callOptions, send, async (signal) => {
+      recording = await wholeRecording(request, signal);
     });
   };
 
@@ -203,9 +208,14 @@ function tokenSource({ token, credentials }: ConnectOptions, url: string, fetch:
         return last;
       } catch (error) {
         if (!(error instanceof TokenRequestError)) throw error;
-        const statusCode = statusOfToken(error);
+        const { retryAfterSeconds } = error;
+        const retryAfter = retryAfterSeconds === null ? {} : { retryAfter: { seconds: BigInt(retryAfterSeconds) } };
         throw new StatusError(
-          { statusCode, message: `cannot get a token from ${tokenUrl}: ${error.message}` },
+          {
+            statusCode: statusOfToken(error),
+            message: `cannot get a token from ${tokenUrl}: ${error.message}`,
+            ...retryAfter,
+          },
           { cause: error },
         );
       }
@@ -223,6 +233,7 @@ function tokenSource({ token, credentials }: ConnectOptions, url: string, fetch:
 /** As for other calls, a retry is for a server that asks for it, not for one that gives no answer. */
 function statusOfToken({ status }: TokenRequestError): StatusCode {
   if (status === 0) return StatusCode.INTERNAL_ERROR;
+  if (status === 429) return StatusCode.RATE_EXCEEDED;
   return status >= 400 && status < 500 ? StatusCode.NOT_AUTHORIZED : StatusCode.BUSY;
 }
 
@@ -249,13 +260,22 @@ async function mediaAnswer(response: Response) {
 
 type MediaRequest = MessageInitShape<typeof AddMediaSegmentRequestSchema>;
 
+interface Recording {
+  readonly query: URLSearchParams;
+  readonly bytes: Uint8Array;
+}
+
 /** One request, or a stream of them: the first carries all fields, the others only more bytes. */
-async function wholeRecording(request: MediaRequest | AsyncIterable<MediaRequest>) {
+async function wholeRecording(
+  request: MediaRequest | AsyncIterable<MediaRequest>,
+  signal: AbortSignal,
+): Promise<Recording> {
   if (!(Symbol.asyncIterator in request))
     return { query: mediaQuery(request), bytes: request.chunk ?? new Uint8Array() };
   let first: MediaRequest | null = null;
   const chunks: Uint8Array[] = [];
   for await (const part of request) {
+    signal.throwIfAborted();
     first ??= part;
     chunks.push(part.chunk ?? new Uint8Array());
   }

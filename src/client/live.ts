@@ -12,6 +12,7 @@ import {
 import { optionsFault } from "../contract/options-fault.js";
 import { typeName } from "../type-name.js";
 import { liveAddressOf } from "./address.js";
+import { LONGEST_WAIT_SECONDS } from "./retry.js";
 
 /** The `WebSocket` of browsers; in Node 20 that of the package `ws`. */
 export type WebSocketClass = new (url: string, protocols: string[]) => LiveSocket;
@@ -76,7 +77,7 @@ function checkOptions(options: LiveCallOptions): void {
 const PROTOCOL = "vivavoce.live.v1";
 const TRY_AGAIN_LATER = 1013;
 const NORMAL = 1000;
-const FIRST_PAUSE_MS = 500;
+const FIRST_PAUSE_SECONDS = 0.5;
 /** The characters of a subprotocol (RFC 9110 §5.6.2); those of a JWT are among them. */
 const IN_SUBPROTOCOL = /^[\w!#$%&'*+.^`|~-]+$/;
 
@@ -151,7 +152,7 @@ export class LiveCall {
     this.#sent = [];
   }
 
-  async #connect(refused?: string): Promise<void> {
+  async #connect(refused?: { readonly token: string; readonly refusal: StatusError }): Promise<void> {
     const { token } = this.options;
     const address = this.#address;
     const Socket = this.options.WebSocket ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
@@ -161,12 +162,15 @@ export class LiveCall {
       return unfit("this runtime has no WebSocket; install the package ws and pass its WebSocket as an option");
     let bearer: string | null | undefined;
     try {
-      bearer = typeof token === "function" ? await token(refused) : token;
+      bearer = typeof token === "function" ? await token(refused?.token) : token;
     } catch (error) {
       if (error instanceof StatusError && error.code === StatusCode.NOT_AUTHORIZED) return this.#fail(error);
-      return this.#again(error instanceof Error ? error.message : String(error));
+      const refusal = error instanceof StatusError ? error : null;
+      return this.#again(error instanceof Error ? error.message : String(error), refusal);
     }
     if (this.#isOver) return;
+    // There is no other token: the box would refuse it again.
+    if (refused && bearer === refused.token) return this.#fail(refused.refusal);
     // Checked here because a browser would repeat the token in its error.
     if (bearer && !IN_SUBPROTOCOL.test(bearer))
       return unfit("the token has characters that a WebSocket cannot send, such as / or =");
@@ -206,31 +210,31 @@ export class LiveCall {
       this.#opening = null;
       // With all results there is nothing to connect for, even if the last frame was lost.
       if (code === NORMAL || (results > 0 && results === this.options.start.parties?.length)) this.#succeed();
-      else if (bearer && this.#mayRenew(refusal)) void this.#connect(bearer);
+      else if (bearer && refusal && this.#mayRenew(refusal)) void this.#connect({ token: bearer, refusal });
       else if (refusal && code !== TRY_AGAIN_LATER) this.#fail(refusal);
       else this.#again(refusal?.message ?? `the connection to ${address} was lost (code ${code})`, refusal);
     };
   }
 
   /** A token may end before it expires, for example because the scopes of its client were changed. */
-  #mayRenew(refusal: StatusError | null): boolean {
+  #mayRenew(refusal: StatusError): boolean {
     const mayRenew =
-      refusal?.code === StatusCode.NOT_AUTHORIZED && typeof this.options.token === "function" && !this.#hasRenewed;
+      refusal.code === StatusCode.NOT_AUTHORIZED && typeof this.options.token === "function" && !this.#hasRenewed;
     this.#hasRenewed ||= mayRenew;
     return mayRenew && !this.#isOver && this.#isKept;
   }
 
-  /** Waits as long as the box asks, if it does. */
+  /** Waits as long as the box asks, if it does and that is not too long. */
   #again(reason: string, refusal: StatusError | null = null): void {
     if (this.#isOver) return;
-    if (!this.#isKept || this.#attempts >= (this.options.reconnects ?? 3)) {
+    const asked = refusal?.status.retryAfter ? secondsOf(refusal.status.retryAfter) : 0;
+    if (!this.#isKept || this.#attempts >= (this.options.reconnects ?? 3) || asked > LONGEST_WAIT_SECONDS) {
       this.#fail(refusal ?? new StatusError({ statusCode: StatusCode.BUSY, message: reason }));
       return;
     }
-    const asked = refusal?.status.retryAfter;
-    const pauseMs = Math.max(FIRST_PAUSE_MS * 2 ** this.#attempts, asked ? 1000 * secondsOf(asked) : 0);
+    const grown = Math.min(FIRST_PAUSE_SECONDS * 2 ** this.#attempts, LONGEST_WAIT_SECONDS);
     this.#attempts++;
-    this.#pause = setTimeout(() => void this.#connect(), pauseMs);
+    this.#pause = setTimeout(() => void this.#connect(), 1000 * Math.max(grown, asked));
   }
 
   #succeed(): void {

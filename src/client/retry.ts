@@ -3,7 +3,8 @@ import { StatusCode, StatusError } from "../contract/index.js";
 import { onAbort } from "../contract/on-abort.js";
 import { endedCall } from "./ended-call.js";
 
-const LONGEST_WAIT_SECONDS = 30;
+/** A box that asks for more is not waited for: its answer says when to come back. */
+export const LONGEST_WAIT_SECONDS = 30;
 
 /**
  * Retries a call that was rejected before any work was done, if the box allows it. Waits as long as the box asks: it keeps

@@ -115,14 +115,17 @@ function whileRead(
   if (!answer.body) return answer;
   const messages = answer.body[Symbol.asyncIterator]();
   let unread: NodeJS.Timeout | undefined;
+  let hasEnded = false;
   /** The next message is asked for when the last one has been taken. */
   const next = async () => {
     clearTimeout(unread);
     const message = await messages.next();
-    if (!message.done) unread = setTimeout(() => cutOff(response), seconds * 1000);
+    if (!message.done && !hasEnded) unread = setTimeout(() => cutOff(response), seconds * 1000);
     return message;
   };
   const end = (step: "return" | "throw") => async (reason?: unknown) => {
+    // A message that comes now is taken by nobody.
+    hasEnded = true;
     clearTimeout(unread);
     return (await messages[step]?.(reason)) ?? { done: true as const, value: undefined };
   };

@@ -57,6 +57,8 @@ export class TokenRequestError extends Error {
     /** The `error` field of the response, such as `invalid_client`. */
     readonly code: string,
     message: string,
+    /** How long the endpoint asks to wait (`Retry-After`); `null` if it does not say. */
+    readonly retryAfterSeconds: number | null = null,
   ) {
     super(message);
   }
@@ -85,6 +87,12 @@ export function basicAuthorization(clientId: string, clientSecret: string): stri
   const encode = (text: string): string => encodeURIComponent(text).replace(/%20/g, "+");
   // Percent-encoded, so ASCII: btoa is safe.
   return `Basic ${btoa(`${encode(clientId)}:${encode(clientSecret)}`)}`;
+}
+
+/** Seconds. The header may also be a date, which needs the same clock on both sides. */
+function retryAfterOf(headers: Headers): number | null {
+  const seconds = headers.get("retry-after") ?? "";
+  return /^\d+$/.test(seconds) ? Number(seconds) : null;
 }
 
 /** A cache for one client, in Node and in browsers: it needs only fetch and a clock, no timers. The first request is sent when the first token is asked for. */
@@ -127,6 +135,7 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
         response.status,
         String(body.error ?? "unknown"),
         String(body.error_description ?? `the token endpoint answered ${response.status}`),
+        retryAfterOf(response.headers),
       );
     }
     const { access_token: token, expires_in: expiresIn, token_type: type } = body;

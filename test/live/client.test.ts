@@ -289,6 +289,57 @@ it("waits as long as a busy box asks, and reports its last answer", async () => 
   await expect(call.done).rejects.toMatchObject({ code: StatusCode.BUSY, status: { requestId: "r" } });
 });
 
+it("does not wait for a box that asks for more than half a minute", async () => {
+  const { call, socket } = await slowCall(1000);
+  const status = { statusCode: "BUSY", message: "closed for maintenance", retryAfter: "3600s" };
+  socket.onmessage!({ data: JSON.stringify({ status }) });
+  socket.onclose!({ code: 1013 });
+  await expect(call.done).rejects.toMatchObject({ code: StatusCode.BUSY, message: "closed for maintenance" });
+});
+
+it("never waits longer than half a minute between two attempts, however many there were", async () => {
+  const { call, socket } = await slowCall(1000, { reconnects: 10 });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    socket.onclose!({ code: 1006 });
+    for (let made = 2; made <= 11; made++) {
+      await vi.advanceTimersByTimeAsync(30_000);
+      expect(SlowSocket.made).toHaveLength(made);
+      SlowSocket.made.at(-1)!.onclose!({ code: 1006 });
+    }
+  } finally {
+    vi.useRealTimers();
+  }
+  await expect(call.done).rejects.toMatchObject({ code: StatusCode.BUSY });
+});
+
+it("does not connect again with the token that the box refused", async () => {
+  const { call, socket } = await slowCall(1000, { token: async () => "always-the-same" });
+  const status = { statusCode: "NOT_AUTHORIZED", message: "the token was revoked" };
+  socket.onmessage!({ data: JSON.stringify({ status }) });
+  socket.onclose!({ code: 1008 });
+  await expect(call.done).rejects.toMatchObject({ code: StatusCode.NOT_AUTHORIZED, message: "the token was revoked" });
+  expect(SlowSocket.made).toHaveLength(1);
+});
+
+it("waits as long as the token endpoint asks", async () => {
+  const retryAfter = { seconds: 2n, nanos: 0 };
+  const refused = new StatusError({ statusCode: StatusCode.RATE_EXCEEDED, message: "too many requests", retryAfter });
+  const token = vi.fn(() => Promise.reject(refused));
+  const start = { encoding: "pcm16", rate: 8000 };
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const call = new LiveCall({ url: "http://box", start, onEvent: () => {}, WebSocket: SlowSocket, token });
+    await vi.advanceTimersByTimeAsync(1999);
+    expect(token).toHaveBeenCalledOnce();
+    await vi.advanceTimersByTimeAsync(2 * 2000 + 2001);
+    await expect(call.done).rejects.toBe(refused);
+    expect(token).toHaveBeenCalledTimes(4);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 it("a call that is closed while it waits for its next attempt makes none, and does not keep a program running", async () => {
   const token = vi.fn(async () => "token");
   const { call, socket } = await slowCall(1000, { token });

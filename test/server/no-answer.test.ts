@@ -88,6 +88,65 @@ it("a call ends with its time limit if its token never comes", async () => {
     await expect(call()).rejects.toMatchObject({ code: StatusCode.DEADLINE_EXCEEDED });
 });
 
+it("a call ends with its time limit if its recording never ends, and reads no more of it", async () => {
+  const operations = connect({ url: live.box.url });
+  const context = { gkScopeId: { value: scope } };
+  let [read, isClosed] = [0, false];
+  async function* endless() {
+    try {
+      for (;;) {
+        yield { context, chunk: new Uint8Array(1) };
+        read++;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    } finally {
+      isClosed = true;
+    }
+  }
+  const call = operations.addMediaSegment(endless(), { timeoutMs: 100 });
+  await expect(call).rejects.toMatchObject({ code: StatusCode.DEADLINE_EXCEEDED });
+  expect(read).toBeGreaterThan(0);
+  await vi.waitFor(() => expect(isClosed).toBe(true));
+  const silent = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
+  const other = operations.addMediaSegment(silent, { timeoutMs: 100 });
+  await expect(other).rejects.toMatchObject({ code: StatusCode.DEADLINE_EXCEEDED });
+});
+
+it("an error of the caller's own recording is thrown as it is", async () => {
+  const fault = Object.assign(new Error("the recorder was unplugged"), { code: "ECONNRESET" });
+  const broken = { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(fault) }) };
+  await expect(connect({ url: live.box.url }).addMediaSegment(broken)).rejects.toBe(fault);
+});
+
+it("a token endpoint with too many requests is asked again when it says, within the limit of the call", async () => {
+  let refusals = 1;
+  let retryAfter = "1";
+  const endpoint: typeof fetch = async (input, init) => {
+    if (!String(input).endsWith("/oauth2/token")) return fetch(input, init);
+    if (refusals-- > 0)
+      return Response.json(
+        { error: "temporarily_unavailable", error_description: "too many requests" },
+        { status: 429, headers: { "retry-after": retryAfter } },
+      );
+    return Response.json({ access_token: "token", token_type: "bearer", expires_in: 900 });
+  };
+  const credentials = { clientId: "id", clientSecret: "secret" };
+  const operations = () => connect({ url: live.box.url, credentials, fetch: endpoint });
+  await operations().startSession({ context: { gkScopeId: { value: scope } } });
+  expect(refusals).toBe(-1);
+  refusals = 1;
+  retryAfter = "60";
+  await expect(operations().startSession({ context: { gkScopeId: { value: scope } } })).rejects.toMatchObject({
+    code: StatusCode.RATE_EXCEEDED,
+    message: expect.stringContaining("cannot get a token from"),
+    status: { retryAfter: { seconds: 60n } },
+  });
+  refusals = 1;
+  retryAfter = "20";
+  const limited = operations().startSession({ context: { gkScopeId: { value: scope } } }, { timeoutMs: 100 });
+  await expect(limited).rejects.toMatchObject({ code: StatusCode.DEADLINE_EXCEEDED });
+});
+
 it("a call that has ended before it begins asks for no token", async () => {
   const token = vi.fn(() => new Promise<string>(() => {}));
   const operations = connect({ url: live.box.url, token });
