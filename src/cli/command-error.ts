@@ -1,4 +1,4 @@
-import { reasonOf } from "../server/file-fault.js";
+import { isOutOfSpace, reasonOf } from "../server/file-fault.js";
 import { ExitCode } from "./exit-code.js";
 
 /** An error that the user can fix; printed without a stack. */
@@ -14,12 +14,6 @@ export class CommandError extends Error {
   }
 }
 
-const NO_SPACE: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT"]);
-
-/** Why a file cannot be read or written. A full disk is no mistake in the command: it works when there is space again. */
+/** Why a file cannot be read or written. */
 export const faultOfFile = (path: string, error: unknown, hint?: string): CommandError =>
-  new CommandError(
-    `${path}: ${reasonOf(error)}`,
-    hint,
-    NO_SPACE.has((error as NodeJS.ErrnoException).code) ? ExitCode.failed : ExitCode.usage,
-  );
+  new CommandError(`${path}: ${reasonOf(error)}`, hint, isOutOfSpace(error) ? ExitCode.failed : ExitCode.usage);

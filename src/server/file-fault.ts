@@ -20,5 +20,10 @@ export function fileFault(error: unknown): string | null {
   return (code !== undefined && WORDS[code]) || null;
 }
 
-/** The same, or the message of the error. */
+const NO_SPACE: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT"]);
+
+/** A full disk is no mistake of the user: the same works when there is space again. */
+export const isOutOfSpace = (error: unknown): boolean => NO_SPACE.has((error as NodeJS.ErrnoException).code);
+
+/** Why a path cannot be used, or the message of the error. */
 export const reasonOf = (error: unknown): string => fileFault(error) ?? (error as Error).message;

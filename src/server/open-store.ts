@@ -4,7 +4,7 @@ import { StoreError, type StoreErrorCode } from "../store/errors.js";
 import { openStore, parseMasterKey } from "../store/open.js";
 import type { Store } from "../store/port.js";
 import { ConfigError, type ServerConfig } from "./config.js";
-import { fileFault, reasonOf } from "./file-fault.js";
+import { fileFault, isOutOfSpace, reasonOf } from "./file-fault.js";
 
 /** Opens the store that the configuration names, with its keys. */
 export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "store" | "seal">): Promise<Store> {
@@ -18,10 +18,13 @@ export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "s
     return await openStore(store, options);
   } catch (error) {
     const { code, path, address, port, hostname } = error as NodeJS.ErrnoException & Peer;
-    if (error instanceof StoreError && ACTIONABLE.has(error.code)) throw new ConfigError(`store: ${error.message}`);
+    if (error instanceof StoreError && WRONG_FOLDER.has(error.code)) throw new ConfigError(`store: ${error.message}`);
+    if (error instanceof StoreError && OF_THE_MACHINE.has(error.code))
+      throw new Error(`store: ${error.message}`, { cause: error });
     const fault = fileFault(error);
     // An error of a write to an open file names no path.
-    if (fault) throw new ConfigError(`store: ${path ?? store}: ${fault}`);
+    const why = `store: ${path ?? store}: ${fault}`;
+    if (fault) throw isOutOfSpace(error) ? new Error(why, { cause: error }) : new ConfigError(why);
     if (code === "ECONNREFUSED")
       throw new Error(`store: cannot connect to PostgreSQL at ${address}:${port}: connection refused`, {
         cause: error,
@@ -31,8 +34,10 @@ export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "s
   }
 }
 
-/** Errors that a person can fix: reported without a stack. Each command adds its own advice for a locked store. */
-const ACTIONABLE: ReadonlySet<StoreErrorCode> = new Set(["not-owner", "unreadable", "disk-full", "no-memory"]);
+/** The settings name a folder that cannot be used. Each command adds its own advice for a locked store. */
+const WRONG_FOLDER: ReadonlySet<StoreErrorCode> = new Set(["not-owner", "unreadable"]);
+/** The settings are right: they work when the machine has space or memory again. */
+const OF_THE_MACHINE: ReadonlySet<StoreErrorCode> = new Set(["disk-full", "no-memory"]);
 
 /** What errors of connections and ports contain. */
 export interface Peer {
@@ -53,10 +58,14 @@ function keyFrom(seal: ServerConfig["seal"], name: "masterKey" | "previousMaster
     if (command !== undefined) return parseMasterKey(printedBy(command));
     return text === undefined ? null : parseMasterKey(text);
   } catch (error) {
+    if (error instanceof CommandFailure) throw new Error(`seal.${name}Command: ${command}: ${error.message}`);
     const source = file !== undefined ? `File: ${file}` : command !== undefined ? `Command: ${command}` : "";
     throw new ConfigError(`seal.${name}${source}: ${reasonOf(error)}`);
   }
 }
+
+/** A key service that does not answer is no wrong setting. */
+class CommandFailure extends Error {}
 
 function printedBy(command: string): string {
   try {
@@ -69,7 +78,9 @@ function printedBy(command: string): string {
   } catch (error) {
     const { status, signal, code } = error as { status?: number | null; signal?: string | null; code?: string };
     if (code === "ETIMEDOUT")
-      throw new Error(`the command printed no key within ${KEY_COMMAND_MS / 1000} s; run it by hand to see why`);
-    throw new Error(`the command failed with ${status ?? signal ?? code}; run it by hand to see why`);
+      throw new CommandFailure(
+        `the command printed no key within ${KEY_COMMAND_MS / 1000} s; run it by hand to see why`,
+      );
+    throw new CommandFailure(`the command failed with ${status ?? signal ?? code}; run it by hand to see why`);
   }
 }

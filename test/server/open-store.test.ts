@@ -40,29 +40,38 @@ test("keys come from a file, a command or a text, and without a setting there is
 });
 
 test.each([
-  ["a file that is missing", { masterKeyFile: "/nowhere/key" }, "seal.masterKeyFile: /nowhere/key: no such file"],
+  [
+    "a file that is missing",
+    { masterKeyFile: "/nowhere/key" },
+    "ConfigError",
+    "seal.masterKeyFile: /nowhere/key: no such file",
+  ],
   [
     "a command that fails",
     { previousMasterKeyCommand: "exit 3" },
+    "Error",
     "seal.previousMasterKeyCommand: exit 3: the command failed with 3; run it by hand to see why",
   ],
   [
     "a command that is killed",
     { masterKeyCommand: "kill -9 $$" },
+    "Error",
     "seal.masterKeyCommand: kill -9 $$: the command failed with SIGKILL; run it by hand to see why",
   ],
   [
     "a command that hangs",
     { masterKeyCommand: "exec sleep 60" },
+    "Error",
     "seal.masterKeyCommand: exec sleep 60: the command printed no key within 30 s; run it by hand to see why",
   ],
   [
     "a text that is not a key",
     { masterKey: "secret" },
+    "ConfigError",
     expect.stringMatching(/^seal\.masterKey: the master key must be 32 bytes/),
   ],
-])("%s is named, and what it holds is not", async (_, seal, message) => {
-  await expect(open(seal)).rejects.toMatchObject({ name: "ConfigError", message });
+])("%s is named, and what it holds is not", async (_, seal, name, message) => {
+  await expect(open(seal)).rejects.toMatchObject({ name, message });
   expect(stores.openStore).not.toHaveBeenCalled();
 });
 
@@ -77,7 +86,9 @@ test.each([
   [failing("ENOTFOUND", { hostname: "db.example" }), "Error", "store: unknown host db.example"],
   [failing("EACCES", { path: "/var/lib/voices" }), "ConfigError", "store: /var/lib/voices: permission denied"],
   [failing("EROFS", {}), "ConfigError", "store: memory: the file system is read-only"],
-  [new StoreError("disk-full", "the disk is full"), "ConfigError", "store: the disk is full"],
+  [new StoreError("unreadable", "cannot be read"), "ConfigError", "store: cannot be read"],
+  [new StoreError("disk-full", "the disk is full"), "Error", "store: the disk is full"],
+  [failing("ENOSPC", {}), "Error", "store: memory: the disk is full; free some space and start again"],
   [new StoreError("locked", "in use"), "StoreError", "in use"],
   [failing("ECONNRESET", {}), "Error", "failed"],
 ])("a store that fails with %s", async (error, name, message) => {

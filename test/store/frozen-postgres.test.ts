@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import net, { type AddressInfo, type Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import type { Database } from "../../src/store/sql/database.js";
 import { openPostgresDatabase } from "../../src/store/sql/database-pg.js";
 import { startOwn } from "./postgres-server.js";
@@ -175,6 +175,58 @@ test("a restart is bridged: what the server refused is sent again", async () => 
   await wait(300);
   await way.open();
   expect(await answers).toEqual([[{ one: 1 }], [{ two: 2 }], [{ three: 3 }]]);
+  await database.close();
+  await way.close();
+});
+
+/** Runs a statement that waits for a lock, ends its connection, and frees the lock. */
+async function interrupted(database: Database, statement: string) {
+  const other = await opened({});
+  const waiting = "FROM pg_stat_activity WHERE wait_event = 'advisory'";
+  let answer!: Promise<unknown>;
+  await other.transaction(async (tx) => {
+    await tx.query("SELECT pg_advisory_xact_lock(7)");
+    answer = database.query(statement);
+    answer.catch(() => {});
+    await expect.poll(() => tx.query(`SELECT 1 ${waiting}`)).toHaveLength(1);
+    await tx.query(`SELECT pg_terminate_backend(pid) ${waiting}`);
+  });
+  return answer;
+}
+
+test("a read that is lost with its connection is sent once more, a write is not", async () => {
+  const database = await opened({});
+  await database.query("CREATE TABLE counted (id integer)");
+  const locked = "FROM pg_advisory_xact_lock(7)";
+  expect(await interrupted(database, `SELECT 1 AS one ${locked}`)).toEqual([{ one: 1 }]);
+  const write = interrupted(database, `INSERT INTO counted SELECT 1 ${locked}`);
+  await expect(write).rejects.toMatchObject(unavailable);
+  expect(await database.query("SELECT id FROM counted")).toEqual([]);
+});
+
+test("the second of two outages is bridged too, even if nobody asked between them", async () => {
+  const way = relay();
+  const database = await openedThrough(way, { connectMs: 60_000 });
+  await way.close();
+  const real = performance.now.bind(performance);
+  let later = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => real() + later);
+  try {
+    const first = database.query("SELECT 1");
+    first.catch(() => {});
+    for (const seconds of [30, 30]) {
+      await wait(300);
+      later += seconds * 1000;
+    }
+    await expect(first).rejects.toMatchObject(unavailable);
+    later += HOUR;
+    const second = database.query("SELECT 2 AS two");
+    await wait(300);
+    await way.open();
+    expect(await second).toEqual([{ two: 2 }]);
+  } finally {
+    vi.restoreAllMocks();
+  }
   await database.close();
   await way.close();
 });

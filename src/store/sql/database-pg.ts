@@ -56,7 +56,7 @@ export async function openPostgresDatabase(url: string, limits = LIMITS): Promis
   return {
     exclusive: false,
     query: <T extends Row>(text: string, values?: readonly unknown[]) =>
-      throughRestart(() => queries.query<T>(text, values)),
+      throughRestart(() => queries.query<T>(text, values), isRead(text)),
     foreign: (text, values) => throughRestart(() => queries.foreign(text, values)),
     async transaction(work, { slow = false } = {}) {
       for (let tries = 1; ; tries++) {
@@ -196,24 +196,42 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
 /** Nobody listens at its address, or it says that it cannot be connected to now. */
 const REFUSED = /^(ECONNREFUSED|57P03)$/;
 
+/** The server went away with the statement: whether it was executed is unknown. */
+const LOST = /^(ECONNRESET|EPIPE|57P0[12]|08\w{3})$/;
+const LOST_MESSAGE = /^Connection terminated unexpectedly/;
+
+const wasLost = ({ code = "", message = "" }: { code?: string; message?: string }): boolean =>
+  LOST.test(code) || LOST_MESSAGE.test(message);
+
+/** Of our own statements; those that lock or change something begin with another word, or are part of a transaction. */
+const isRead = (text: string): boolean => /^\s*SELECT\b/.test(text);
+
 /**
  * A server that restarts refuses connections for a moment. Nothing was sent to it then, so the same is tried again until `forMs` after the
- * first refusal: a caller on the telephone cannot repeat what they said. While it stays away for longer, everything fails at once.
+ * first refusal: a caller on the telephone cannot repeat what they said. While it stays away for longer, everything fails at once. A read
+ * that was lost with its connection is sent once more: only once, because it may be what ended the server.
  */
-function bridgingRestarts(forMs: number): <T>(send: () => Promise<T>) => Promise<T> {
-  let refusedAt: number | null = null;
-  return async (send) => {
-    for (;;) {
+function bridgingRestarts(forMs: number): <T>(send: () => Promise<T>, isRead?: boolean) => Promise<T> {
+  /** When the server began to refuse, and when it last did. */
+  let [since, last] = [0, Number.NEGATIVE_INFINITY];
+  return async (send, isRead = false) => {
+    for (let mayRepeat = isRead; ; ) {
       try {
         const answer = await send();
-        refusedAt = null;
+        last = Number.NEGATIVE_INFINITY;
         return answer;
       } catch (error) {
-        const { code } = ((error as Error).cause ?? {}) as { code?: string };
-        if (!REFUSED.test(code ?? "")) throw error;
-        refusedAt ??= performance.now();
-        if (performance.now() - refusedAt >= forMs) throw error;
-        await wait(RECONNECT_EVERY_MS);
+        const cause = ((error as Error).cause ?? {}) as { code?: string; message?: string };
+        if (mayRepeat && wasLost(cause)) mayRepeat = false;
+        else if (!REFUSED.test(cause.code ?? "")) throw error;
+        else {
+          const now = performance.now();
+          // Nobody asked in the meantime: this is another outage.
+          if (now - last > forMs) since = now;
+          last = now;
+          if (now - since >= forMs) throw error;
+          await wait(RECONNECT_EVERY_MS);
+        }
       }
     }
   };
