@@ -75,6 +75,7 @@ import { type Models, oneModel } from "./models.js";
 import { PrintCache } from "./print-cache.js";
 import { type PrintsOfModel, printsByModel } from "./prints-by-model.js";
 import { processAudio } from "./process-audio.js";
+import { isOfScopesModel } from "./profiles.js";
 import { capStops, expireAudio, expireJobs } from "./retention.js";
 import { startSession, stopSession } from "./sessions.js";
 import { inSinglePrecision } from "./single-precision.js";
@@ -297,6 +298,12 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
   /** How many trained prints of a scope each model made, including models that are not installed here. */
   printsByModel(scopeId: string): Promise<PrintsOfModel[]> {
     return printsByModel(this.#deps, scopeId);
+  }
+
+  /** Whether a profile has a print of the model that new prints of its scope use. */
+  async isOfScopesModel(scopeId: string, profileId: string): Promise<boolean> {
+    const profile = await this.#deps.store.profiles.get(scopeId, profileId);
+    return profile !== null && isOfScopesModel(this.#deps, profile);
   }
 
   /** How often impostors exceeded the thresholds of 10, 1 and 0.1 % in comparisons with watchlists and groups, on all replicas. */

@@ -93,6 +93,7 @@ function exchangeOf(line: Line, processor: VoiceprintsProcessor, dispatcher: () 
     getGkVoiceprintProfileId,
     createVoiceprintProfile,
     listVoiceprintProfiles,
+    isOfScopesModel: (scopeId, profileId) => processor.isOfScopesModel(scopeId, profileId),
     refused: (code) => dispatcher().refused("telephony", code),
     listen: (requests, ended, onIdle) => {
       const requestId = requestIdOf(undefined);

@@ -64,6 +64,9 @@ export class Call {
   /** The other side has sent nothing for too long. */
   #isSilent = false;
   #format: CallFormat | null = null;
+  /** Known as soon as the call has started, and its session as soon as it is open. */
+  #fields: CallFields | null = null;
+  #context: SessionContext | null = null;
   #running: Promise<void> = Promise.resolve();
   #closing: NodeJS.Timeout | undefined;
 
@@ -120,16 +123,21 @@ export class Call {
       if (this.#phase !== "waiting") return;
       this.#phase = "open";
       this.#format = event.format;
+      this.#fields = event.fields;
       this.#requests.expect(event.format);
       this.#running = this.#run(event.fields, event.format).catch((error: unknown) => this.#fail(error));
-    } else if (event.kind === "end") this.#requests.end();
-    else if (event.kind === "key" && !isKey(event.digit)) return;
+    } else if (event.kind === "end") {
+      if (event.reason !== undefined)
+        this.parts.log.warn("the rest of a call was not heard", { line: this.parts.line.name, reason: event.reason });
+      this.#requests.end();
+    } else if (event.kind === "key" && !isKey(event.digit)) return;
     else if (this.#format) this.#requests.push(requestOf(event, this.#format));
   }
 
   async #run(fields: CallFields, format: CallFormat): Promise<void> {
     const { exchange, line, webhook } = this.parts;
     const context = await this.#openSession(fields);
+    this.#context = context;
     try {
       const parties = await this.#parties(context, fields, format);
       if (parties.length === 0)
@@ -153,7 +161,7 @@ export class Call {
       }
     } finally {
       this.#logDropped(format);
-      await exchange.stopEngagement({ context }).catch(unlessStopped);
+      await this.#stopEngagement(context);
     }
     this.#phase = "over";
     for (const frame of this.session.finished()) this.socket.send(frame);
@@ -211,10 +219,21 @@ export class Call {
       })
       .catch(async (error: unknown) => {
         // Refused, for example because the caller's number is too long for a name.
-        await exchange.stopEngagement({ context: engaged });
+        await this.#stopEngagement(engaged);
         throw error;
       });
     return { ...engaged, gkSessionId: { value: gkSessionId!.value }, configsetId: line.configset };
+  }
+
+  /** That it fails must not hide the result of the call, or why it has none. Sessions that stay open expire. */
+  async #stopEngagement(context: Pick<SessionContext, "gkScopeId" | "gkEngagementId">): Promise<void> {
+    const { exchange, line, log } = this.parts;
+    await exchange.stopEngagement({ context }).catch((error: unknown) => {
+      // A program may have stopped the session of the call before it ended.
+      if (error instanceof StatusError && error.code === StatusCode.INVALID_REQUEST) return;
+      const reason = error instanceof StatusError ? reasonOf(error) : String(error);
+      log.warn("the session of a call could not be stopped", { line: line.name, reason });
+    });
   }
 
   /** The caller and, if known, the agent. */
@@ -225,8 +244,7 @@ export class Call {
     const [profile, agentProfile] = [await this.#profileOf(person), await this.#profileOf(agent)];
     const channel = (selected: number) => ({ channelSelector: { channel: selected } });
     const isShared = channels === 1 && line.separateVoices;
-    const hint =
-      isShared && agentProfile && (await this.#isTrained(context, agent, agentProfile)) ? agentProfile : null;
+    const hint = isShared && agentProfile ? await this.#usable(context, agent, agentProfile) : null;
     const voiceSeparation = hint ? { gkAgentVoiceprintProfileId: hint } : {};
     // A named agent without a print cannot be told from the caller, so the two voices are not separated.
     const separated = hint || agent === "" ? { channelSelector: { voiceSeparation } } : {};
@@ -284,9 +302,15 @@ export class Call {
     return found?.printVersion === 0 && found.consent?.state !== ConsentState.WITHDRAWN;
   }
 
-  async #isTrained(context: SessionContext, person: string, profile: ProfileId): Promise<boolean> {
-    const found = await this.#summaryOf(context, person, profile);
-    return found !== undefined && found.printVersion > 0 && found.consent?.state !== ConsentState.WITHDRAWN;
+  /** The agent's profile if its print can separate the voices of this call, otherwise `null`. */
+  async #usable(context: SessionContext, agent: string, profile: ProfileId): Promise<ProfileId | null> {
+    const { exchange, line, log } = this.parts;
+    const found = await this.#summaryOf(context, agent, profile);
+    if (!found || found.printVersion === 0 || found.consent?.state === ConsentState.WITHDRAWN) return null;
+    if (await exchange.isOfScopesModel(line.scope, profile.value)) return profile;
+    const reason = "it was made by another model; move it with vivavoce model migrate, or enroll the agent again";
+    log.warn("the agent's voiceprint cannot separate the voices of a call", { line: line.name, reason });
+    return null;
   }
 
   async #summaryOf(context: SessionContext, person: string, { value }: ProfileId) {
@@ -300,8 +324,7 @@ export class Call {
     // In the log already.
     if (error === this.#refused) return;
     if (error instanceof StatusError) {
-      const reason = `${StatusCode[error.code]}: ${error.message}`;
-      log.warn("a call ended with an error", { line: line.name, reason });
+      log.warn("a call ended with an error", { line: line.name, reason: reasonOf(error) });
       this.#refuse(error);
     } else {
       // A peer that goes on must not fill the log.
@@ -321,6 +344,13 @@ export class Call {
     this.#phase = "over";
     this.#refused = error;
     if (!this.#isListening) this.parts.exchange.refused(error.code);
+    if (this.#fields)
+      this.parts.webhook.send(this.#fields, {
+        ...(this.#context && { context: this.#context }),
+        type: "failed",
+        status: StatusCode[error.code]!,
+        reason: error.message,
+      });
     this.#ended.abort(error);
     this.#requests.end();
     for (const frame of this.session.refuse(error)) this.socket.send(frame);
@@ -335,10 +365,7 @@ async function* startedWith(first: ListenRequest, rest: AsyncIterable<ListenRequ
   yield* rest;
 }
 
-/** A program may have stopped the session of the call before it ended. */
-function unlessStopped(error: unknown): void {
-  if (!(error instanceof StatusError) || error.code !== StatusCode.INVALID_REQUEST) throw error;
-}
+const reasonOf = (error: StatusError): string => `${StatusCode[error.code]}: ${error.message}`;
 
 const isKey = (digit: string): boolean => digit.length === 1 && KEYS.includes(digit);
 

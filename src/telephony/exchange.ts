@@ -18,6 +18,8 @@ export interface Exchange
     ended: AbortController,
     onIdle: () => void,
   ): AsyncIterable<ListenResponse>;
+  /** Whether a profile has a print of the model that new prints of its scope use. */
+  isOfScopesModel(scopeId: string, profileId: string): Promise<boolean>;
   /** Counts a call that is refused before `listen`, which counts all others. */
   refused(code: StatusCode): void;
 }

@@ -24,6 +24,16 @@ export interface LineMessage {
   readonly result?: JsonValue;
 }
 
+/** A call that ends without its results. */
+export interface FailedCall {
+  /** Absent if no session could be opened. */
+  readonly context?: SessionContext;
+  readonly type: "failed";
+  /** A status code of the contract, such as BUSY. */
+  readonly status: string;
+  readonly reason: string;
+}
+
 /** `null` for responses that only report the passing of time. */
 export function lineMessageOf({ party, event }: ListenResponse, context: SessionContext): LineMessage | null {
   switch (event.case) {

@@ -18,7 +18,8 @@ export type CallEvent =
   | { readonly kind: "lost"; readonly samples: number }
   | { readonly kind: "silence"; readonly samples: number }
   | { readonly kind: "key"; readonly digit: string }
-  | { readonly kind: "end" };
+  /** `reason`: why the rest of the call cannot be heard. */
+  | { readonly kind: "end"; readonly reason?: string };
 
 /** A text or a binary frame; all are binary if the transport has no text frames. */
 export type Frame = string | Uint8Array;

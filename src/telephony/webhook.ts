@@ -4,10 +4,12 @@ import { setTimeout as wait } from "node:timers/promises";
 import { connectionFault } from "../contract/connection-fault.js";
 import type { TelephonyLog } from "./exchange.js";
 import type { Line } from "./line.js";
-import type { LineMessage } from "./line-message.js";
+import type { FailedCall, LineMessage } from "./line-message.js";
 
 const MOST_WAITING = 1000;
 const FIRST_PAUSE_MS = 500;
+/** What a program waits for. */
+const ENDS: ReadonlySet<string> = new Set(["result", "failed"]);
 
 export const SIGNATURE_HEADER = "x-vivavoce-signature";
 
@@ -29,9 +31,9 @@ export class Webhook {
   ) {}
 
   /** Not awaited: a slow receiver must not delay a call. */
-  send(call: Readonly<Record<string, string>>, message: LineMessage): void {
+  send(call: Readonly<Record<string, string>>, message: LineMessage | FailedCall): void {
     const { webhook, name } = this.line;
-    if (!webhook || (message.type !== "result" && !webhook.everything)) return;
+    if (!webhook || !(webhook.everything || ENDS.has(message.type))) return;
     if (this.#waiting.size >= MOST_WAITING) {
       this.log.warn("a webhook was dropped: too many are waiting", { line: name });
       return;

@@ -186,8 +186,10 @@ test("clearly matching calls move a print, one segment per call; other calls do 
   expect(await ofSecond()).toBe(1);
   await call(switched, profile, alice, 13);
   expect([await ofSecond(), await revisionOf(profile)]).toEqual([2, first.model.revision]);
+  expect(await switched.isOfScopesModel("bank", profile.value)).toBe(false);
   await call(switched, profile, alice, 14);
   expect(await revisionOf(profile)).toBe(second.model.revision);
+  expect(await switched.isOfScopesModel("bank", profile.value)).toBe(true);
   const { printVersion, template } = await stored(profile);
   expect([printVersion, template!.calibrationModelId]).toEqual([2, second.model.calibrationModelId]);
   // It contains nothing of the first model any more.

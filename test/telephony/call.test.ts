@@ -8,6 +8,8 @@ import { Call, type CallParts } from "../../src/telephony/call.js";
 import { DialectSession, events, type Frame, type Received } from "../../src/telephony/port.js";
 import { RtpSession } from "../../src/telephony/rtp/rtp.js";
 
+const webhook = { send() {} };
+
 class BrokenSession extends DialectSession {
   receive(): Received {
     throw new TypeError("a mistake in a dialect");
@@ -53,7 +55,7 @@ it("an unexpected error after the end of a call is logged, once", async () => {
     },
   };
   const line = { name: "line", scope: "bank", engagement: "", session: "", claimedPerson: "", agent: "", playback: {} };
-  const parts = { line, exchange, log: { info: note, warn: note, error: note } } as unknown as CallParts;
+  const parts = { line, exchange, webhook, log: { info: note, warn: note, error: note } } as unknown as CallParts;
   const call = new Call(parts, new LateSession({}), { send() {}, close() {}, flow: null }, () => {});
   for (let n = 0; n < 2; n++) call.receive("MEDIA_START connection_id:a format:ulaw");
   await call.leaveWhenOver();
@@ -77,7 +79,7 @@ it("a call whose session cannot be started leaves no open engagement", async () 
   const line = { name: "line", scope: "bank", engagement: "", session: "", claimedPerson: "{from}" };
   const warned: (string | undefined)[] = [];
   const log = { info() {}, error() {}, warn: (_: string, fields?: { reason?: string }) => warned.push(fields?.reason) };
-  const parts = { line, exchange, log } as unknown as CallParts;
+  const parts = { line, exchange, webhook, log } as unknown as CallParts;
   const socket = { send() {}, close() {}, flow: null };
   const call = new Call(parts, new AudioForkSession({}, { rate: 8000, channels: 1 }), socket, () => {});
   call.receive(JSON.stringify({ callSid: "1", from: "1".repeat(300) }));
@@ -85,6 +87,87 @@ it("a call whose session cannot be started leaves no open engagement", async () 
   expect(stopped).toEqual([{ gkScopeId: { value: "bank" }, gkEngagementId: { value: "engagement" } }]);
   expect(warned).toEqual(["INVALID_REQUEST: claimed_person_id is too long"]);
   expect(refused.mock.calls).toEqual([[StatusCode.INVALID_REQUEST]]);
+});
+
+it("an engagement that cannot be stopped hides neither the result of a call nor why it has none", async () => {
+  const gone = new StatusError({ statusCode: StatusCode.BUSY, message: "the database does not answer" });
+  const tooLong = new StatusError({ statusCode: StatusCode.INVALID_REQUEST, message: "too long" });
+  const line = { name: "line", scope: "bank", engagement: "", session: "", claimedPerson: "", agent: "", playback: {} };
+  const called = async (startSession: () => Promise<unknown>, listen = async function* () {}) => {
+    const exchange = {
+      refused() {},
+      startEngagement: async () => ({ gkEngagementId: { value: "engagement" } }),
+      startSession,
+      stopEngagement: () => Promise.reject(gone),
+      listen,
+    };
+    const [warned, sent]: [unknown[], unknown[]] = [[], []];
+    const log = { warn: (...given: unknown[]) => warned.push(given) };
+    const hook = { send: (_: unknown, message: unknown) => sent.push(message) };
+    const parts = { line: { ...line, onResult: "leave" }, exchange, webhook: hook, log } as unknown as CallParts;
+    const socket = { send() {}, close() {}, flow: null };
+    const call = new Call(parts, new AudioForkSession({}, { rate: 8000, channels: 1 }), socket, () => {});
+    call.receive(JSON.stringify({ callSid: "1", from: "+4930" }));
+    await call.leaveWhenOver();
+    return { warned, sent };
+  };
+  const unstopped = [
+    "the session of a call could not be stopped",
+    { line: "line", reason: "BUSY: the database does not answer" },
+  ];
+  const refused = await called(() => Promise.reject(tooLong));
+  expect(refused.warned).toEqual([
+    unstopped,
+    ["a call ended with an error", { line: "line", reason: "INVALID_REQUEST: too long" }],
+  ]);
+  expect(refused.sent).toEqual([{ type: "failed", status: "INVALID_REQUEST", reason: "too long" }]);
+  const heard = await called(async () => ({ gkSessionId: { value: "session" } }));
+  expect(heard).toEqual({ warned: [unstopped], sent: [] });
+});
+
+it("an agent's print of another model does not keep the caller from being checked", async () => {
+  const started: unknown[] = [];
+  const profile = { value: "profile" };
+  const isOfScopesModel = vi.fn(async () => false);
+  const exchange = {
+    startEngagement: async () => ({ gkEngagementId: { value: "engagement" } }),
+    startSession: async () => ({ gkSessionId: { value: "session" } }),
+    stopEngagement: async () => {},
+    getGkVoiceprintProfileId: async () => ({ gkVoiceprintProfileId: profile }),
+    listVoiceprintProfiles: async () => ({ profiles: [{ gkVoiceprintProfileId: profile, printVersion: 1 }] }),
+    isOfScopesModel,
+    async *listen(requests: AsyncIterable<ListenRequest>) {
+      for await (const { content } of requests) if (content.case === "start") started.push(...content.value.parties);
+      yield* [];
+    },
+  };
+  const names = { engagement: "", session: "", claimedPerson: "{from}", agent: "anna" };
+  const line = { name: "line", scope: "bank", separateVoices: true, onResult: "leave", ...names };
+  const warn = vi.fn();
+  const call = async () => {
+    const parts = { line, exchange, webhook, log: { warn } } as unknown as CallParts;
+    const socket = { send() {}, close() {}, flow: null };
+    const one = new Call(parts, new AudioForkSession({}, { rate: 8000, channels: 1 }), socket, () => {});
+    one.receive(JSON.stringify({ callSid: "1", from: "+4930" }));
+    one.hangUp();
+    await one.leaveWhenOver();
+  };
+  await call();
+  expect(isOfScopesModel).toHaveBeenCalledWith("bank", "profile");
+  expect(warn.mock.calls).toEqual([
+    [
+      "the agent's voiceprint cannot separate the voices of a call",
+      { line: "line", reason: expect.stringContaining("another model") },
+    ],
+  ]);
+  isOfScopesModel.mockResolvedValue(true);
+  await call();
+  expect(warn).toHaveBeenCalledOnce();
+  const voiceSeparation = expect.objectContaining({ gkAgentVoiceprintProfileId: expect.objectContaining(profile) });
+  expect(started).toEqual([
+    expect.not.objectContaining({ channelSelector: expect.anything() }),
+    expect.objectContaining({ channelSelector: expect.objectContaining({ voiceSeparation }) }),
+  ]);
 });
 
 it("a call whose session was stopped by a program ends like any other", async () => {
@@ -240,7 +323,7 @@ it("a call that is refused is logged once, whatever its peer still sends", async
     stopEngagement: async () => {},
   };
   const line = { name: "line", scope: "bank", engagement: "", session: "", claimedPerson: "", agent: "", playback: {} };
-  const parts = { line, exchange, log: { info: note, warn: note, error: note } } as unknown as CallParts;
+  const parts = { line, exchange, webhook, log: { info: note, warn: note, error: note } } as unknown as CallParts;
   const socket = { send() {}, close() {}, flow: null };
   const [unstarted, started] = [0, 1].map(() => new Call(parts, new AsteriskWebSocketSession({}), socket, () => {}));
   for (let n = 0; n < 3; n++) unstarted!.receive(new Uint8Array(320));
@@ -259,7 +342,7 @@ it("a call that fails after Genesys closed the connection does not wait for that
       throw new StatusError({ statusCode: StatusCode.BUSY, message: "the store is busy" });
     };
     const log = { warn: vi.fn() };
-    const parts = { line, exchange: { startEngagement, refused() {} }, log } as unknown as CallParts;
+    const parts = { line, exchange: { startEngagement, refused() {} }, webhook, log } as unknown as CallParts;
     await new Promise<void>((over) => {
       const call = new Call(parts, new AudioHookSession(), { send() {}, close() {}, flow: null }, over);
       const media = [{ type: "audio", format: "PCMU", channels: ["external"], rate: 8000 }];

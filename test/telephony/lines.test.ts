@@ -36,6 +36,8 @@ interface Heard {
   readonly enrollStatus?: string;
   readonly call: Record<string, string>;
   readonly context: SessionContext;
+  readonly status?: string;
+  readonly reason?: string;
 }
 const heard: Heard[] = [];
 const hook = createServer((request, response) => {
@@ -155,6 +157,22 @@ describe("AudioSocket", () => {
     socket.write(encodeFrame(FrameType.UUID, idBytes("40325ec2-5efd-4bd3-805f-53576e581d13")));
     await once(socket, "close");
     expect(Buffer.concat(answered)).toEqual(Buffer.from([0xff, 0, 1, 1, 0, 0, 0]));
+  });
+
+  it("a call whose sampling rate changes gets a result from what was heard before", async () => {
+    const { uuid, port } = await announce("audiosocket", { from: "+4930" });
+    const socket = net.connect(Number(port), "127.0.0.1");
+    socket.resume();
+    socket.write(encodeFrame(FrameType.UUID, idBytes(String(uuid))));
+    for (const piece of pieces(bytesOf(samples(1.5)), 320))
+      socket.write(encodeFrame(FrameType.AUDIO, Buffer.from(piece)));
+    const wideband = 0x12;
+    for (let n = 0; n < 3; n++) socket.write(Buffer.from([wideband, 0, 2, 0, 0]));
+    await once(socket, "close");
+    expect(await told("audiosocket", String(uuid))).toMatchObject({ type: "result", decision: "AUTHENTIC" });
+    expect(live.logged.filter(({ message }) => message === "the rest of a call was not heard")).toEqual([
+      expect.objectContaining({ line: "audiosocket", reason: "the sampling rate changed from 8000 to 16000 Hz" }),
+    ]);
   });
 
   it("a peer that sends nothing is disconnected", async () => {
@@ -532,6 +550,21 @@ describe("WebSocket lines", () => {
     };
     expect(await call("mixed1", samples(2))).toMatchObject({ decision: "AUTHENTIC" });
     expect(await call("mixed2", take(500, 2))).toMatchObject({ decision: "NO_MATCH" });
+  });
+
+  it("a call that ends without a result is reported to the webhook, with the reason", async () => {
+    const socket = await socketTo("jambonz", { authorization: basicHeader });
+    socket.send(JSON.stringify({ callSid: "unknown-caller", from: "+4999", sampleRate: 8000, mixType: "mono" }));
+    const { context, ...failed } = await told("jambonz", "unknown-caller");
+    expect(failed).toMatchObject({
+      type: "failed",
+      call: { from: "+4999" },
+      status: "NOT_FOUND",
+      reason: "the claimed person has no voiceprint and the line has no other check",
+    });
+    const { result } = await live.operations.getSessionDecision({ context });
+    expect(result!.checks).toEqual([]);
+    socket.close();
   });
 
   it("jambonz, agent and caller in one channel: an agent who is not enrolled yet does not keep the caller from being checked", async () => {

@@ -32,6 +32,7 @@ export class AudioSocketSession extends DialectSession {
   #rest: Uint8Array = new Uint8Array();
   #uuid: string | null = null;
   #rate: number | null = null;
+  #hasEnded = false;
 
   /** Returns the fields of the announced call with this UUID; `null` refuses the call. */
   constructor(private readonly announced: (uuid: string) => CallFields | null) {
@@ -55,6 +56,7 @@ export class AudioSocketSession extends DialectSession {
 
   #packet(kind: number, payload: Uint8Array, events: CallEvent[]): void {
     if (kind === UUID) this.#identify(payload);
+    else if (this.#hasEnded) return;
     else if (kind === HANGUP || kind === ERROR) events.push({ kind: "end" });
     else if (kind === DTMF) {
       if (payload.length !== 1) throw new DialectError(`a DTMF packet must have 1 byte, got ${payload.length}`);
@@ -80,8 +82,12 @@ export class AudioSocketSession extends DialectSession {
       const fields = { ...this.announced(this.#uuid), callId: this.#uuid };
       events.push({ kind: "start", fields, format: { encoding: "pcm16", rate, channels: 1 } });
     }
-    if (rate !== this.#rate) throw new DialectError("the sampling rate changed during the call");
-    events.push({ kind: "audio", bytes: payload });
+    if (rate === this.#rate) events.push({ kind: "audio", bytes: payload });
+    else {
+      // As after a transfer to another device. What was heard before is still worth a result.
+      this.#hasEnded = true;
+      events.push({ kind: "end", reason: `the sampling rate changed from ${this.#rate} to ${rate} Hz` });
+    }
   }
 
   override refuse(): readonly Frame[] {
