@@ -32,8 +32,9 @@ createServer(async (request, response) => {
     return response.end(twiml(new URLSearchParams(body).get("From") ?? ""));
   }
   if (request.url === "/decided" && isSigned(request.headers["x-vivavoce-signature"], body)) {
-    const { call, decision } = JSON.parse(body);
-    console.log(`call ${call.callId} of ${call.from}: ${decision}`);
+    const { call, decision, reason } = JSON.parse(body);
+    // A call that failed has no decision, but a reason.
+    console.log(`call ${call.callId} of ${call.from}: ${decision ?? reason}`);
     return response.end();
   }
   response.statusCode = 404;

@@ -29,6 +29,8 @@ export interface JudgedPrint extends ScoredPrint {
 /** Audio as a check processed it. */
 export interface AnalyzedAudio {
   readonly audio: DescribedAudio;
+  /** Of the second party of a live call, in a channel of its own. */
+  readonly isSecondParty?: boolean;
   readonly validity: AudioValidity;
   /** `null` when the audio could not be decoded, or the engine failed. */
   readonly analysis: JointAnalysis | null;

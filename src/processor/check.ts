@@ -347,7 +347,10 @@ export async function recordCheck(
   const { scopeId, session } = context;
   const { audio, unstored } = analyzed;
   // 0 is all channels mixed, which are not one speaker's.
-  const flat: Record<string, number> = audio.channel ? { channel: audio.channel } : {};
+  const flat: Record<string, number> = {
+    ...(audio.channel && { channel: audio.channel }),
+    ...(analyzed.isSecondParty && { secondParty: 1 }),
+  };
   for (const part of checkParts) {
     const checked = parts[part];
     if (checked?.outcome.decision === Decision.FAILED) flat[`${part}Failed`] = checked.outcome.reason;
@@ -391,7 +394,7 @@ function matchedBy(part: CheckedParts["authentication"]): Id | null {
 /** The reverse of what `recordCheck` flattened. */
 export function partsOfCheck(
   flat: Readonly<Record<string, number>>,
-): Pick<SessionCheck, "channel"> & Required<Pick<SessionCheck, "evidence" | "failures">> {
+): Pick<SessionCheck, "channel" | "isSecondParty"> & Required<Pick<SessionCheck, "evidence" | "failures">> {
   const evidence: { [part in CheckPart]?: JudgedEvidence } = {};
   const failures: { [part in CheckPart]?: DecisionReason } = {};
   for (const part of checkParts) {
@@ -402,5 +405,5 @@ export function partsOfCheck(
       evidence[part] = { llr, threshold, reliability, ...(halfWidth === undefined ? {} : { halfWidth }) };
     if (failed !== undefined) failures[part] = failed;
   }
-  return { channel: flat.channel ?? null, evidence, failures };
+  return { channel: flat.channel ?? null, isSecondParty: flat.secondParty === 1, evidence, failures };
 }

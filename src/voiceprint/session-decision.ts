@@ -28,6 +28,8 @@ export interface SessionCheck {
   readonly profileId: string | null;
   /** The one channel of several whose speaker was checked; `null` if everybody in the audio was. */
   readonly channel?: number | null;
+  /** The second party of a live call, in a channel of its own. */
+  readonly isSecondParty?: boolean;
   readonly evidence: CheckEvidence;
   readonly failures?: CheckFailures;
 }
@@ -92,7 +94,8 @@ export const risksOf = ({ authentication, fraud, synthetic, playback }: CheckEvi
 
 /**
  * Each channel of a call has its own speaker. If the claimed person was compared in one of them, comparisons in another
- * are about somebody else, such as the agent, and say nothing about the claimed person.
+ * are about somebody else, such as the agent, and say nothing about the claimed person. If the claimed person was not
+ * compared, or if there is none, a live call is about its first party.
  */
 function isSomebodyElse(
   checks: readonly SessionCheck[],
@@ -103,7 +106,7 @@ function isSomebodyElse(
       profileId !== null && claimed?.has(profileId) && channel ? channel : [],
     ),
   );
-  return ({ channel }) => own.size > 0 && !!channel && !own.has(channel);
+  return ({ channel, isSecondParty = false }) => (own.size > 0 ? !!channel && !own.has(channel) : isSecondParty);
 }
 
 function withoutPerson(check: SessionCheck): SessionCheck {

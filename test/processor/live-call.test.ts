@@ -181,6 +181,48 @@ test.each(["verify", "analyze"] as const)(
   },
 );
 
+test("caller and agent in two channels, and nobody is claimed: the decision of the session is about the first party", async () => {
+  const { world, profile, call } = await opened();
+  const agent = await world.trained(300);
+  const first = (task: object) => ({ name: "caller", channelSelector: { channel: 2 }, task });
+  const second = (channel: number) => ({
+    name: "agent",
+    channelSelector: { channel },
+    task: { case: "verify", value: { gkVoiceprintProfileId: agent } },
+  });
+  const decided = async (parties: object[], caller: Float32Array) => {
+    const context = { gkScopeId: world.context.gkScopeId };
+    const { gkSessionId, gkEngagementId } = await world.processor.startSession({ context });
+    const open = { ...world.context, gkSessionId: gkSessionId!, gkEngagementId: gkEngagementId! };
+    const both = pcm16([take(300, 6), caller]);
+    const start = { context: open, channels: 2, parties: parties as NonNullable<Start["parties"]> };
+    await call(start, [{ content: { case: "audio", value: both } }]);
+    return (await world.processor.getSessionDecision({ context: open })).result!;
+  };
+  const verify = first({ case: "verify", value: { gkVoiceprintProfileId: profile } });
+  expect(await decided([verify, second(1)], take(100, 6))).toMatchObject({
+    decision: Decision.AUTHENTIC,
+    personId: "person-100",
+  });
+  expect(await decided([verify, second(1)], take(200, 6))).toMatchObject({
+    decision: Decision.NO_MATCH,
+    personId: "person-100",
+    matchedPersonId: "",
+  });
+  // Of the caller only the quality of the audio is known: the agent's match says nothing about the caller.
+  const quality = first({ case: "analyze", value: {} });
+  expect(await decided([quality, second(1)], take(200, 6))).toMatchObject({
+    decision: Decision.UNSPECIFIED,
+    personId: "",
+    matchedPersonId: "",
+  });
+  // Both parties are of the same channel, so the same person.
+  expect(await decided([quality, second(2)], take(300, 6))).toMatchObject({
+    decision: Decision.AUTHENTIC,
+    personId: "person-300",
+  });
+});
+
 test("two people in one channel: the agent's print is not compared after it is erased or its consent withdrawn", async () => {
   const { world, verify } = await opened();
   const speech = joined(take(300, 2), take(100, 1), take(300, 2), take(100, 4));

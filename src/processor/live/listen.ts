@@ -36,6 +36,9 @@ import { LiveEnrollment } from "./live-enrollment.js";
 import type { LiveEvent, LiveResult, LiveTask, ReportEvent } from "./live-task.js";
 import { LostAudio } from "./lost-audio.js";
 
+/** The other one of two channels; 0 is both mixed. */
+const otherOf: Readonly<Record<number, number>> = { 1: 2, 2: 1 };
+
 type Response = MessageInitShape<typeof ListenResponseSchema>;
 
 /**
@@ -104,6 +107,9 @@ class LiveCall {
     checkParties(start.parties, format.channels);
     const context = await openContext(deps, start.context);
     const parties: OpenParty[] = [];
+    // Of audio with one channel there is nothing to select.
+    const channelOf = ({ channelSelector }: ListenParty) =>
+      format.channels === 1 ? 0 : (channelSelector?.channel ?? 0);
     const progress = Math.max(shortestProgressSeconds, start.progressInterval ? secondsOf(start.progressInterval) : 1);
     const call = new LiveCall(
       new LiveAudio(deps.readRecording, format),
@@ -113,8 +119,7 @@ class LiveCall {
     );
     try {
       for (const [index, party] of start.parties.entries()) {
-        // Of audio with one channel there is nothing to select.
-        const channel = format.channels === 1 ? 0 : (party.channelSelector?.channel ?? 0);
+        const channel = channelOf(party);
         const field = `start.parties[${index}]`;
         const selector = `${field}.channel_selector`;
         if (party.task.case === "enroll") refuseSeparation(party.channelSelector, selector);
@@ -123,6 +128,8 @@ class LiveCall {
           channels: format.channels,
           channel: format.channels === 1 ? null : channel,
           separation: await findSeparation(deps, context, party.channelSelector, selector),
+          // Only if each has a channel: otherwise both parties may be the same person.
+          isSecondParty: index > 0 && channelOf(start.parties[0]!) === otherOf[channel],
         };
         const report: ReportEvent = (event) => call.#report(party.name, event);
         parties.push({

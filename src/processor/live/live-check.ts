@@ -56,6 +56,8 @@ export interface LiveSource {
   readonly channel: number | null;
   /** `null` if one person speaks. */
   readonly separation: Separation | null;
+  /** The session is about the first party, unless its claimed person is another. */
+  readonly isSecondParty: boolean;
 }
 
 export async function openLiveAnalysis(
@@ -76,7 +78,13 @@ export function checkLiveRate(rateHz: number): void {
   throw invalid("rate", "out_of_range", message);
 }
 
-const monoSource = (rateHz: number): LiveSource => ({ rateHz, channels: 1, channel: null, separation: null });
+const monoSource = (rateHz: number): LiveSource => ({
+  rateHz,
+  channels: 1,
+  channel: null,
+  separation: null,
+  isSecondParty: false,
+});
 
 /** The same checks as AnalyzeAudio. */
 export async function analysisPlan(
@@ -249,7 +257,7 @@ export class LiveCheck<Result> {
   }
 
   async #conclude(analysis: JointAnalysis): Promise<Result> {
-    const { rateHz, channels, channel } = this.source;
+    const { rateHz, channels, channel, isSecondParty } = this.source;
     const { results, attacks, validity, reported, separated } = await this.comparison.conclude(analysis);
     const audio = {
       mediaSegmentId: null,
@@ -261,7 +269,7 @@ export class LiveCheck<Result> {
       speakers: analysis.speakers,
       separated,
     };
-    const analyzed = { audio, validity, analysis: reported, unstored: null };
+    const analyzed = { audio, isSecondParty, validity, analysis: reported, unstored: null };
     this.#result = await this.plan.conclude(analyzed, results, attacks);
     await this.#close();
     return this.#result;
