@@ -9,6 +9,7 @@ import { openRecording } from "../audio/file.js";
 import { joined } from "../audio/joined.js";
 import type { Recording } from "../audio/port.js";
 import { pcm16Wav, WAV_HEADER_BYTES } from "../audio/wav-writer.js";
+import { isObject } from "../telephony/port.js";
 import { boxAddress, unreachable } from "./box-address.js";
 import { faultOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
@@ -64,16 +65,20 @@ async function call(options: Options): Promise<void> {
     );
   const { line, from } = options;
   const output = createOutput(options.json ?? false);
-  const messages: string[] = [];
+  const messages: unknown[] = [];
   const caller = await callerOf(options, (message) => {
-    if (output.json) messages.push(message);
-    else process.stdout.write(`${message}\n`);
+    messages.push(parsed(message));
+    if (!output.json) process.stdout.write(`${message}\n`);
   });
   output.note(`calling line ${line} as ${from} …`);
   await paced(recording, speed, caller);
   if (!caller.isOpen()) output.note("the box ended the call before the recording was over; its log says why");
+  else if (!messages.some(isResult))
+    output.note(
+      "the box sent no result on this line during the call; look in the operator view, under sessions, or at the line's webhook",
+    );
   await caller.hangUp();
-  if (output.json) output.answer({ line, from, messages: messages.map(parsed) }, () => "");
+  if (output.json) output.answer({ line, from, messages }, () => "");
 }
 
 function recordingIn(path: string): Recording {
@@ -92,6 +97,10 @@ function parsed(message: string): unknown {
     return message;
   }
 }
+
+/** Of jambonz: the other dialects have no message for a result. */
+const isResult = (message: unknown): boolean =>
+  isObject(message) && isObject(message.data) && message.data.type === "result";
 
 interface Caller {
   /** 20 ms of samples from -1 to 1. */
@@ -193,7 +202,8 @@ async function audioSocketCaller(options: Options): Promise<Caller> {
   if (!response.ok) throw refusal(response.status, options, response.status === 404 ? "" : await reasonIn(response));
   const { uuid, port } = (await response.json()) as { uuid: string; port: number };
   const { hostname } = new URL(url);
-  const socket = connectTcp(port, hostname);
+  // An IPv6 address has brackets in a URL only.
+  const socket = connectTcp(port, hostname.replace(/^\[|\]$/g, ""));
   await once(socket, "connect").catch((error: unknown) => Promise.reject(unreachable(`${hostname}:${port}`, error)));
   socket.on("error", () => {});
   const packet = (kind: number, payload: Buffer) =>

@@ -440,6 +440,47 @@ describe("WebSocket lines", () => {
     expect(ran.json.messages[0]).toMatchObject({ type: "json", data: { type: "checkpoint", decision: "NO_MATCH" } });
   });
 
+  it("the test caller says where to look if the recording was over before the box had a result", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "vivavoce-call-"));
+    const recording = join(folder, "call.wav");
+    await writeFile(recording, wav(take(700, 0.5), rateHz));
+    const call = (dialect: string, ...credentials: string[]) =>
+      run("call", "--wav", recording, "--url", live.box.url, "--line", dialect, "--dialect", dialect, ...credentials);
+    for (const [dialect, ...credentials] of [
+      ["jambonz", "--from", "+4930", "--user", basic.user, "--password", basic.password],
+      ["twilio", "--from", "+4930", "--secret", authToken],
+    ])
+      expect(await call(dialect!, ...credentials)).toMatchObject({
+        code: 0,
+        out: "",
+        err: expect.stringMatching(
+          /^calling line .*\nthe box sent no result on this line during the call; look in the operator view/,
+        ),
+      });
+    await writeFile(recording, wav(samples(5), rateHz));
+    const decided = await call("jambonz", "--from", "+4930", "--user", basic.user, "--password", basic.password);
+    await rm(folder, { recursive: true });
+    expect(decided).toMatchObject({
+      out: expect.stringContaining("AUTHENTIC"),
+      err: "calling line jambonz as +4930 …\n",
+    });
+  });
+
+  it("the test caller calls an AudioSocket line at an IPv6 address", async () => {
+    const there = await startLiveBox({
+      host: "::1",
+      telephony: [{ name: "six", dialect: "audiosocket", host: "::1", port: 0, scope }],
+    });
+    const folder = await mkdtemp(join(tmpdir(), "vivavoce-call-"));
+    const recording = join(folder, "call.wav");
+    await writeFile(recording, wav(samples(0.5), rateHz));
+    const url = there.box.url;
+    expect(url).toContain("[::1]");
+    const ran = await run("call", "--wav", recording, "--url", url, "--line", "six", "--dialect", "audiosocket");
+    await rm(folder, { recursive: true });
+    expect(ran).toMatchObject({ code: 0, err: expect.stringContaining("calling line six") });
+  });
+
   it("the test caller says why a call failed", async () => {
     const folder = await mkdtemp(join(tmpdir(), "vivavoce-call-"));
     const [recording, text] = [join(folder, "call.wav"), join(folder, "text.wav")];
