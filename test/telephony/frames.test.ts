@@ -453,6 +453,28 @@ describe("RTP", () => {
     expect(session.hungUp()).toEqual([]);
   });
 
+  it.each([
+    ["anywhere", 40_000],
+    ["where it began, 600 packets ago", 0],
+    ["before that", 65_100],
+  ])("hears a sender that restarts with the same source and numbers from %s", (_, from) => {
+    const session = new RtpSession("ulaw", { callId: "c" });
+    for (let n = 0; n < 600; n++) session.receive(packet(n, 160 * n));
+    const again = [0, 1, 2].map((n) => packet(from + n, 3_000_000_000 + 160 * n));
+    expect(heardOf(again.flatMap((one) => session.receive(one).events))).toEqual(
+      [0, 1, 2].map((n) => (from + n) & 0x7f),
+    );
+  });
+
+  it("counts as lost what the missing packets can have held, however far the time has moved", () => {
+    const session = new RtpSession("ulaw", { callId: "c" });
+    const sent = [packet(1, 0), ...[4, 5, 6, 7].map((n) => packet(n, 2_000_000_000 + 160 * n))];
+    expect(heardOf(sent.flatMap((one) => session.receive(one).events))).toEqual([
+      ...["start", 1, "lost 320", expect.stringMatching(/^silence /)],
+      ...[4, 5, 6, 7],
+    ]);
+  });
+
   it("goes on with another source when the first is silent, and with none beside a source that sends", () => {
     let nowMs = 0;
     const session = new RtpSession("ulaw", { callId: "c" }, () => nowMs);

@@ -8,7 +8,9 @@ export type Ordered =
   /** Nothing is missing, but time has passed: the sender is silent. */
   | { readonly kind: "pause"; readonly samples: number };
 
+/** A packet further ahead, or further behind, is not lost or late: its sender has restarted (RFC 3550 §A.1). */
 const LONGEST_GAP = 1000;
+const MOST_LATE = 100;
 
 export class JitterBuffer {
   readonly #waiting = new Map<number, RtpPacket>();
@@ -16,6 +18,8 @@ export class JitterBuffer {
   #due: number | null = null;
   /** The time up to which audio has been passed on. */
   #dueTimestamp = 0;
+  /** Samples of the last packet with audio. */
+  #packetSamples = 0;
 
   constructor(
     /** How many later packets to wait for before a packet counts as lost: 60 ms of 20 ms packets. */
@@ -26,8 +30,8 @@ export class JitterBuffer {
   push(packet: RtpPacket): Ordered[] {
     if (this.#due === null) this.#begin(packet);
     const ahead = distance(this.#due!, packet.sequence);
-    if (Math.abs(ahead) > LONGEST_GAP) {
-      // The sender has restarted: waiting packets belong to the old stream.
+    if (ahead > LONGEST_GAP || ahead < -MOST_LATE) {
+      // Waiting packets belong to the old stream.
       const before = this.flush();
       this.#begin(packet);
       return [...before, ...this.push(packet)];
@@ -62,6 +66,7 @@ export class JitterBuffer {
       const samples = this.samplesOf(packet);
       // Packets of a key repeat the time at which it was pressed, even after later audio. They must not set the time back.
       if (samples > 0 || silent > 0) this.#dueTimestamp = (packet.timestamp + samples) >>> 0;
+      if (samples > 0) this.#packetSamples = samples;
     }
     return ordered;
   }
@@ -72,7 +77,8 @@ export class JitterBuffer {
     for (const packet of this.#waiting.values())
       if (!nearest || distance(this.#due!, packet.sequence) < distance(this.#due!, nearest.sequence)) nearest = packet;
     const packets = distance(this.#due!, nearest!.sequence);
-    const samples = this.#passed(nearest!);
+    // The time may have moved further: a sender that pauses, or begins to count anew, has not lost what it never sent.
+    const samples = Math.min(this.#passed(nearest!), packets * this.#packetSamples);
     this.#due = nearest!.sequence;
     this.#dueTimestamp = (this.#dueTimestamp + samples) >>> 0;
     return [{ kind: "gap", packets, samples }, ...this.#inOrder()];
