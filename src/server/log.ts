@@ -20,6 +20,8 @@ export interface LogFields {
   readonly calibration?: string;
   /** Name of a telephone line. */
   readonly line?: string;
+  /** Id of the session of a telephone call. */
+  readonly session?: string;
   /** Why something was refused or failed, in words. */
   readonly reason?: string;
   /** The stack of an unexpected error: our code, never a caller's data. */

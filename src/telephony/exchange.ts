@@ -26,6 +26,6 @@ export interface Exchange
 
 export interface TelephonyLog {
   info(message: string, fields?: { readonly reason?: string; readonly line?: string }): void;
-  warn(message: string, fields?: { readonly reason?: string; readonly line?: string }): void;
+  warn(message: string, fields?: { readonly reason?: string; readonly line?: string; readonly session?: string }): void;
   error(message: string, fields?: { readonly stack?: string; readonly line?: string }): void;
 }

@@ -34,14 +34,16 @@ export class Webhook {
   send(call: Readonly<Record<string, string>>, message: LineMessage | FailedCall): void {
     const { webhook, name } = this.line;
     if (!webhook || !(webhook.everything || ENDS.has(message.type))) return;
+    // Whoever reads the log can ask for the decision of the session.
+    const of = { line: name, session: message.context?.gkSessionId.value ?? "" };
     if (this.#waiting.size >= MOST_WAITING) {
-      this.log.warn("a webhook was dropped: too many are waiting", { line: name });
+      this.log.warn("a webhook was dropped: too many are waiting", of);
       return;
     }
     const body = JSON.stringify({ line: name, call, ...message });
     const delivery = this.#deliver(body)
       .catch((error: unknown) =>
-        this.log.warn("a webhook was not delivered", { line: name, reason: connectionFault(error) ?? String(error) }),
+        this.log.warn("a webhook was not delivered", { ...of, reason: connectionFault(error) ?? String(error) }),
       )
       .finally(() => this.#waiting.delete(delivery));
     this.#waiting.add(delivery);

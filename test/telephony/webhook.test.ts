@@ -6,9 +6,9 @@ import type { Line } from "../../src/telephony/line.js";
 import type { LineMessage } from "../../src/telephony/line-message.js";
 import { Webhook } from "../../src/telephony/webhook.js";
 
-it("the log says why a webhook was not delivered", async () => {
-  const reasons: (string | undefined)[] = [];
-  const note = (_: string, fields?: { reason?: string }) => reasons.push(fields?.reason);
+it("the log says why a webhook was not delivered, and of which session", async () => {
+  const noted: unknown[] = [];
+  const note = (_: string, fields?: object) => noted.push(fields);
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -17,7 +17,8 @@ it("the log says why a webhook was not delivered", async () => {
   const webhook = { url: `http://127.0.0.1:${port}/`, secret: "a webhook's secret", attempts: 1, timeoutSeconds: 5 };
   const line = { name: "line", webhook } as Line;
   const sender = new Webhook(line, { info: note, warn: note, error() {} });
-  sender.send({ callId: "1" }, { type: "result", party: "caller" } as LineMessage);
+  const context = { gkSessionId: { value: "its-session" } };
+  sender.send({ callId: "1" }, { context, type: "result", party: "caller" } as LineMessage);
   await sender.delivered();
-  expect(reasons).toEqual(["connection refused"]);
+  expect(noted).toEqual([{ line: "line", session: "its-session", reason: "connection refused" }]);
 });
