@@ -17,6 +17,7 @@ import {
 import { boxAddress, unreachable } from "./box-address.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
+import { assertStoreExists } from "./operations.js";
 import { type PlaceOptions, variable } from "./shared-options.js";
 
 /** Options of every administrative command. */
@@ -54,6 +55,7 @@ const WRONG_USAGE: ReadonlySet<number> = new Set([400, 404, 409]);
 export async function withAdministration(
   options: Place,
   work: (administration: TokenAdministration) => Promise<void>,
+  { creates = false } = {},
 ): Promise<void> {
   try {
     if (options.url !== undefined) {
@@ -69,6 +71,8 @@ export async function withAdministration(
       flags: { store: options.store },
       ...(options.config !== undefined && { file: options.config }),
     });
+    if (!creates)
+      assertStoreExists(config, "check --store, VIVAVOCE_STORE and --config; a box creates its store when it starts");
     const store = await openConfiguredStore(config);
     try {
       return await work(administerService(createTokenService({ documents: store.documents, issuer: ownUrl(config) })));

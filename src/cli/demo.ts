@@ -83,7 +83,8 @@ interface Row {
 async function demonstrate(options: PlaceOptions): Promise<void> {
   const output = createOutput(options.json ?? false);
   const progress = createProgress(!output.json);
-  const { operations, close } = await openOperations({ ...options, store: options.store ?? "memory" });
+  const place = { ...options, store: options.store ?? "memory" };
+  const { operations, close } = await openOperations(place, { creates: true });
   try {
     const voices = new Voiceprints(operations, options);
     const enrolled: Awaited<ReturnType<typeof enrollment>>[] = [];

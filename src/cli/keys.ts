@@ -1,12 +1,11 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import type { Command } from "commander";
-import { isFolder, loadConfig } from "../server/config.js";
+import { loadConfig } from "../server/config.js";
 import { openConfiguredStore } from "../server/open-store.js";
 import { StoreError } from "../store/errors.js";
 import type { Store } from "../store/port.js";
 import type { SealedStore } from "../store/sql/store.js";
 import { CommandError } from "./command-error.js";
+import { assertStoreExists } from "./operations.js";
 import { createOutput } from "./output.js";
 import { variable } from "./shared-options.js";
 
@@ -41,9 +40,7 @@ async function rotate(options: Options): Promise<void> {
     ...(options.config ? { file: options.config } : {}),
     flags: { store: options.store },
   });
-  // A store that is not there would be created, and the answer would be that it has no keys.
-  if (isFolder(config.store) && !existsSync(join(config.store, "database")))
-    throw new CommandError(`there is no store in ${config.store}`);
+  assertStoreExists(config);
   const store = await openConfiguredStore(config).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === "locked")
       throw new CommandError(

@@ -80,13 +80,17 @@ export function importCommand(program: Command): void {
       throw faultOf(file, error);
     });
     const passphrase = await passphraseOf(options);
-    await onVoices(options, async (voices) => {
-      const name = options.as === undefined ? {} : { name: options.as };
-      const imported = await voices.import(sealed, { passphrase, ...name }).catch((error: unknown) => {
-        throw isAboutFile(error) ? new CommandError(`${file}: ${error.message}`) : error;
-      });
-      return { imported, file };
-    });
+    await onVoices(
+      options,
+      async (voices) => {
+        const name = options.as === undefined ? {} : { name: options.as };
+        const imported = await voices.import(sealed, { passphrase, ...name }).catch((error: unknown) => {
+          throw isAboutFile(error) ? new CommandError(`${file}: ${error.message}`) : error;
+        });
+        return { imported, file };
+      },
+      { creates: true },
+    );
   });
 }
 
@@ -100,15 +104,20 @@ const isAboutFile = (error: unknown): error is StatusError =>
 const onVoices = (
   options: PlaceOptions,
   work: (voices: Voiceprints, operations: Operations) => Promise<Done>,
+  use?: { readonly creates: boolean },
 ): Promise<void> =>
-  withOperations(options, async ({ operations }) => {
-    const done = await work(new Voiceprints(operations, options), operations);
-    createOutput(options.json ?? false).answer(done, () =>
-      "exported" in done
-        ? `${done.exported} is exported to ${done.file}${done.sealed ? ", sealed with the passphrase" : ""}.`
-        : done.imported.map(({ name, tag }) => `${name}${tag ? ` (${tag})` : ""} is imported.`).join("\n"),
-    );
-  });
+  withOperations(
+    options,
+    async ({ operations }) => {
+      const done = await work(new Voiceprints(operations, options), operations);
+      createOutput(options.json ?? false).answer(done, () =>
+        "exported" in done
+          ? `${done.exported} is exported to ${done.file}${done.sealed ? ", sealed with the passphrase" : ""}.`
+          : done.imported.map(({ name, tag }) => `${name}${tag ? ` (${tag})` : ""} is imported.`).join("\n"),
+      );
+    },
+    use,
+  );
 
 const alreadyThere = (path: string) => new CommandError(`${path} already exists; choose another file`);
 

@@ -1,5 +1,7 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { Operations } from "../contract/operations.js";
-import { loadConfig } from "../server/config.js";
+import { isFolder, loadConfig, type ServerConfig } from "../server/config.js";
 import { StoreError } from "../store/errors.js";
 import { boxAddress } from "./box-address.js";
 import { CommandError } from "./command-error.js";
@@ -12,12 +14,18 @@ interface OpenOperations {
   close(): Promise<void>;
 }
 
+/** For commands that add to a store, and may be the first to do so. */
+interface StoreUse {
+  readonly creates?: boolean;
+}
+
 /** Runs `work` on the operations, and closes them afterwards. */
 export async function withOperations<T>(
   options: PlaceOptions,
   work: (opened: OpenOperations) => Promise<T>,
+  use?: StoreUse,
 ): Promise<T> {
-  const opened = await openOperations(options);
+  const opened = await openOperations(options, use);
   try {
     return await work(opened);
   } finally {
@@ -26,8 +34,14 @@ export async function withOperations<T>(
 }
 
 /** The operations of the box that `--url` names, else of this process on the local store. */
-export function openOperations(options: PlaceOptions): Promise<OpenOperations> {
-  return options.url ? remote(options.url, options) : local(options.store);
+export function openOperations(options: PlaceOptions, use: StoreUse = {}): Promise<OpenOperations> {
+  return options.url ? remote(options.url, options) : local(options.store, use);
+}
+
+/** A folder without a store would become one, and a mistyped name would look like a store in which nobody is enrolled. */
+export function assertStoreExists({ store }: Pick<ServerConfig, "store">, hint?: string): void {
+  if (isFolder(store) && !existsSync(join(store, "database")))
+    throw new CommandError(`there is no store in ${store}`, hint);
 }
 
 async function remote(url: string, { token, clientId, clientSecret }: PlaceOptions): Promise<OpenOperations> {
@@ -39,8 +53,9 @@ async function remote(url: string, { token, clientId, clientSecret }: PlaceOptio
   return { operations: connect({ url, ...(token ? { token } : {}), ...credentials }), async close() {} };
 }
 
-async function local(location: string | undefined): Promise<OpenOperations> {
+async function local(location: string | undefined, { creates = false }: StoreUse): Promise<OpenOperations> {
   const config = loadConfig({ flags: { store: location } });
+  if (!creates) assertStoreExists(config, "check --store and VIVAVOCE_STORE; `vivavoce enroll` creates a store");
   // Loaded only here, so that commands that call a box or print help start fast.
   const [{ openConfiguredStore }, { OpenModels }, { VoiceprintsProcessor }, { readRecording }, { toWav }] =
     await Promise.all([

@@ -28,6 +28,8 @@ type Answer = readonly [json: unknown, text: string, note?: string];
 
 interface TokenCommand {
   readonly about: string;
+  /** Adds something, and may be the first to do so in a new store. */
+  readonly creates?: true;
   /** Adds options of its own. */
   readonly options?: (command: Command) => Command;
   run(call: Call, ...given: readonly (string | string[])[]): Promise<Answer>;
@@ -37,17 +39,20 @@ interface TokenCommand {
 type TokenCommands = Readonly<Record<string, TokenCommand>>;
 
 function add(parent: Command, commands: TokenCommands): void {
-  for (const [usage, { about, options: own = (command: Command) => command, run }] of Object.entries(commands))
+  for (const [usage, command] of Object.entries(commands)) {
+    const { about, creates, options: own = (command: Command) => command, run } = command;
     own(withPlace(parent.command(usage).description(about))).action((...all: unknown[]) => {
       const [options] = all.splice(-2) as [Place, Command];
       const output = createOutput(options.json ?? false);
-      return withAdministration(options, async (administration) => {
+      const work = async (administration: TokenAdministration) => {
         const [json, text, note] = await run({ ...administration, options }, ...(all as (string | string[])[]));
         // Before the store closes: a secret must not be lost if that fails.
         output.answer(json, () => text);
         if (note !== undefined) output.note(note);
-      });
+      };
+      return withAdministration(options, work, { creates });
     });
+  }
 }
 
 const listing = <T>(
@@ -109,6 +114,7 @@ type GeographyOptions = { oauthScope?: string[]; oauthServerUrl?: string } & Par
 const APPLICATIONS: TokenCommands = {
   "create <name>": {
     about: "create an application with its default client, and show the client's secret",
+    creates: true,
     options: (command) =>
       command
         .option("--environment <name>", "environment of the application", "production")
@@ -230,6 +236,7 @@ const roleOption = (): Option =>
 const USERS: TokenCommands = {
   "create <name>": {
     about: "create a user; without --password-stdin, a password is generated and shown",
+    creates: true,
     options: (command) =>
       command
         .addOption(roleOption().default("member"))
@@ -301,6 +308,7 @@ const stateOf = (disabled: boolean): string => (disabled ? "disabled" : "active"
 const REGISTRATIONS: TokenCommands = {
   "register <name>": {
     about: "register an application for the engagement API, and show its secret",
+    creates: true,
     options: (command) =>
       command
         .requiredOption("--site <id>", "site that its tokens give access to (repeat for more)", several)
@@ -341,6 +349,7 @@ const REGISTRATIONS: TokenCommands = {
 const AGENTS: TokenCommands = {
   "set <site> <business-unit> <agent>": {
     about: "add an agent, or change one",
+    creates: true,
     options: (command) =>
       command
         .addOption(new Option("--state <state>", "current state of the agent").choices(AGENT_STATES))
@@ -406,6 +415,7 @@ function parseOpening(text: string): { days: Day[]; window: Window } {
 const HOURS: TokenCommands = {
   "set <site> <business-unit>": {
     about: 'set the hours, for example --open "mon-fri 09:00-17:30" --open "sat 10:00-14:00"',
+    creates: true,
     options: (command) =>
       command
         .requiredOption("--time-zone <name>", "IANA name, such as Europe/Berlin")

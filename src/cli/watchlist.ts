@@ -24,15 +24,19 @@ export function watchlistCommand(program: Command): void {
       .argument("[fraudsters...]", "names of its first members (enroll them with --fraudster)")
       .option("--tag <tag>", "name of the list", ""),
   ).action((names: string[], options: PlaceOptions & { tag: string }) =>
-    onList(options, async ({ operations, context, output }) => {
-      const ids = await profilesOf(operations, options.scope, names);
-      const { gkGroupId } = await operations.createWatchlist({
-        context,
-        tag: options.tag,
-        gkVoiceprintProfileIds: ids,
-      });
-      output.answer({ watchlistId: gkGroupId!.value, members: ids.uniqueIds.length }, () => gkGroupId!.value);
-    }),
+    onList(
+      options,
+      async ({ operations, context, output }) => {
+        const ids = await profilesOf(operations, options.scope, names);
+        const { gkGroupId } = await operations.createWatchlist({
+          context,
+          tag: options.tag,
+          gkVoiceprintProfileIds: ids,
+        });
+        output.answer({ watchlistId: gkGroupId!.value, members: ids.uniqueIds.length }, () => gkGroupId!.value);
+      },
+      { creates: names.length === 0 },
+    ),
   );
 
   withPlace(watchlist.command("list").description("list the watchlists of a scope")).action((options: PlaceOptions) =>
@@ -153,10 +157,17 @@ interface ListCall {
   readonly output: Output;
 }
 
-function onList(options: PlaceOptions, work: (call: ListCall) => Promise<void>): Promise<void> {
+function onList(
+  options: PlaceOptions,
+  work: (call: ListCall) => Promise<void>,
+  use?: { readonly creates: boolean },
+): Promise<void> {
   const output = createOutput(options.json ?? false);
-  return withOperations(options, ({ operations }) =>
-    inSession(operations, options, (context) => work({ operations, context, scope: options.scope, output })),
+  return withOperations(
+    options,
+    ({ operations }) =>
+      inSession(operations, options, (context) => work({ operations, context, scope: options.scope, output })),
+    use,
   );
 }
 

@@ -277,6 +277,28 @@ describe("errors are clear", () => {
     );
   });
 
+  it.each([
+    "verify ada ada-4.wav",
+    "identify ada-4.wav",
+    "people",
+    "fraudsters",
+    "erase ada",
+    "export ada absent.json --plain",
+    "watchlist create mallory",
+    "watchlist list",
+    "watchlist check known ada-4.wav",
+    "model migrate",
+    "token app list",
+    "token user delete ada",
+  ])("%s: a folder without a store is refused, and none is created there", async (line) => {
+    const nowhere = file("nowhere");
+    const argv = line.split(" ").map((word) => (/\.(wav|json)$/.test(word) ? file(word) : word));
+    const { code, err } = await run(...argv, "--store", nowhere);
+    expect(err).toContain(`error: there is no store in ${nowhere}\nhint: check --store`);
+    expect(code).toBe(2);
+    await expect(stat(nowhere)).rejects.toThrow("ENOENT");
+  });
+
   it("prints errors as JSON too", async () => {
     const ran = await run("verify", "nobody", file("ada-4.wav"), ...place, "--json");
     expect(ran.json.error).toMatch(/nobody/);
