@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { decimal, percent, rate } from "./format.js";
+import { decimal, percent } from "./format.js";
 import type { Estimate } from "./summary.js";
 
 export interface ComparedFigure {
@@ -16,10 +16,8 @@ export interface Comparison {
   readonly note: string | null;
 }
 
-const estimate = z.object({
-  value: z.number(),
-  interval: z.object({ low: z.number(), high: z.number() }).readonly().nullable(),
-});
+const interval = z.object({ low: z.number(), high: z.number() }).readonly().nullable();
+const estimate = z.object({ value: z.number(), interval });
 
 /** What is compared of the answer of `evaluate --json`. Another version may have made it, with other figures beside these. */
 const schema = z.object({
@@ -32,7 +30,14 @@ const schema = z.object({
     operatingPoints: z.array(z.object({ falseMatchRate: z.number(), fnmr: estimate })).readonly(),
   }),
   openSet: z
-    .array(z.object({ size: z.number(), targetRate: z.number(), fnir: z.number() }))
+    .array(
+      z.object({
+        size: z.number(),
+        targetRate: z.number(),
+        fnir: z.number(),
+        fnirInterval: interval.default(null),
+      }),
+    )
     .readonly()
     .default([]),
   note: z.string().nullable().default(null),
@@ -67,11 +72,11 @@ export function compareEvaluations(before: ComparedEvaluation, after: ComparedEv
     row("Cllr", first.cllr, second.cllr, decimal),
     row("minCllr", first.minimumCllr, second.minimumCllr, decimal),
   ];
-  const lists = before.openSet.flatMap(({ size, targetRate, fnir }) => {
-    const same = after.openSet.find((list) => list.size === size && list.targetRate === targetRate);
-    const of = (value: number): Estimate => ({ value, interval: null });
-    const figure = `FNIR, list of ${size}, target FPIR ${100 * targetRate} %`;
-    return same ? [row(figure, of(fnir), of(same.fnir), ({ value }) => rate(value))] : [];
+  const lists = before.openSet.flatMap((list) => {
+    const { size, targetRate } = list;
+    const same = after.openSet.find((other) => other.size === size && other.targetRate === targetRate);
+    const of = ({ fnir, fnirInterval }: typeof list): Estimate => ({ value: fnir, interval: fnirInterval });
+    return same ? [row(`FNIR, list of ${size}, target FPIR ${100 * targetRate} %`, of(list), of(same), percent)] : [];
   });
   const trials = ({ summary }: ComparedEvaluation) =>
     `${summary.sameTrials} same, ${summary.differentTrials} different`;

@@ -129,13 +129,14 @@ export async function evaluate(
 
   const scoring = { set, templates, enrolled, probes, engine, signal };
   const threshold = engine.threshold.bind(engine);
-  const lists = (scored: readonly ScoredTrial[]) => openSet(callersOf(scored), threshold);
+  const resamples = options.resamples ?? 1000;
+  const lists = (scored: readonly ScoredTrial[]) => openSet(callersOf(scored), threshold, { resamples });
   const phase = (phase: "trials" | "lists") => (done: number, total: number) => onProgress({ phase, done, total });
   // First, so that only one of the two samples is in memory.
   const sampledLists = set.sampled && lists((await scoreTrials(set.sampled.callers, scoring, phase("lists"))).scored);
   const { scored, unscored } = await scoreTrials(set.trials, scoring, phase("trials"));
   onProgress({ phase: "figures", done: 0, total: 1 });
-  const summaryOptions = { resamples: options.resamples ?? 1000, threshold };
+  const summaryOptions = { resamples, threshold };
   // Bands show trends only: fewer resamples are enough.
   const bandOptions = { ...summaryOptions, resamples: Math.min(summaryOptions.resamples, 200) };
   return {

@@ -55,10 +55,12 @@ export function tablesOf(
     {
       title: "Lists",
       head: ["list of", "target FPIR", "FPIR", "FNIR", "best FNIR at the target"],
-      rows: openSet.map(({ size, targetRate, fpir, fnir, oracleFnir }) => [
+      rows: openSet.map(({ size, targetRate, fpir, fpirInterval, fnir, fnirInterval, oracleFnir }) => [
         size,
         `${100 * targetRate} %`,
-        ...[fpir, fnir, oracleFnir].map(rate),
+        percent({ value: fpir, interval: fpirInterval }),
+        percent({ value: fnir, interval: fnirInterval }),
+        rate(oracleFnir),
       ]),
       notes: [
         "Each call is compared with lists of other speakers: without the caller (FPIR: how often somebody is named anyway), and with the caller (FNIR: how often the caller is not found).",

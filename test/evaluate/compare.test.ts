@@ -14,7 +14,7 @@ const answer = {
     minimumCllr: estimate(0.1),
     operatingPoints: [0.01, 0.001].map((falseMatchRate) => ({ falseMatchRate, fnmr: estimate(0.1, 0.05, 0.2) })),
   },
-  openSet: [{ size: 10, targetRate: 0.01, fnir: 0.3 }],
+  openSet: [{ size: 10, targetRate: 0.01, fnir: 0.3, fnirInterval: { low: 0.2, high: 0.4 } }],
 };
 const read = (value: unknown) => comparedEvaluation(JSON.stringify(value));
 
@@ -37,6 +37,16 @@ describe("two evaluations", () => {
     ]);
     expect(note).toBeNull();
     expect(rows[0]).toMatchObject({ before: "4.00 % (2.00 to 6.00)", after: "5.00 %" });
+  });
+
+  it("are not called better or worse on lists if the change is within the interval", () => {
+    const of = (list: object) => compareEvaluations(read(answer)!, read({ ...answer, openSet: [list] })!).rows.at(-1)!;
+    const list = { size: 10, targetRate: 0.01 };
+    expect(of({ ...list, fnir: 0.35 })).toMatchObject({
+      before: "30.00 % (20.00 to 40.00)",
+      change: "within the interval",
+    });
+    expect(of({ ...list, fnir: 0.45, fnirInterval: null }).change).toBe("worse");
   });
 
   it("may be of different versions: only what both have is compared", () => {

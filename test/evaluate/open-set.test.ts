@@ -34,6 +34,40 @@ test("a person on a list is found if their score is the best and above the list'
   expect(hundred!.oracleFnir).toBeLessThanOrEqual(hundred!.fnir);
 });
 
+test("rates have intervals over the speakers who call: few speakers give wide ones, without errors too", () => {
+  const of = (speakers: number, own: number) =>
+    openSet(
+      callers(own).map((caller, i) => ({ ...caller, speaker: i % speakers })),
+      threshold,
+      { sizes: [10], rates: [0.05], calls: 1500 },
+    )[0]!;
+  const [few, many] = [of(10, 25), of(150, 25)];
+  for (const { fpir, fpirInterval } of [few, many]) {
+    expect(fpirInterval!.low).toBeLessThan(fpir);
+    expect(fpirInterval!.high).toBeGreaterThan(fpir);
+  }
+  expect([few, many].map(({ fnir }) => fnir)).toEqual([0, 0]);
+  // The rule of three: 1 - 0.05^(1/n).
+  expect(few.fnirInterval!.high).toBeCloseTo(0.2589, 4);
+  expect(many.fnirInterval!.high).toBeCloseTo(0.0198, 4);
+  expect(of(10, -9).fnirInterval).toEqual({ low: 1, high: 1 });
+  expect(of(2, 25)).toMatchObject({ fpirInterval: null, fnirInterval: null });
+});
+
+test("an interval is as wide as the speakers differ", () => {
+  const some = callers(25).map((caller, i) => ({ ...caller, speaker: i % 30 }));
+  // Callers of five speakers of 30 are never found.
+  const [row] = openSet(
+    some.map((caller) => (caller.speaker < 5 ? { ...caller, own: [candidate(-9)] } : caller)),
+    threshold,
+    { sizes: [10], rates: [0.05], calls: 1500 },
+  );
+  expect(row!.fnir).toBeCloseTo(5 / 30, 6);
+  // A binomial with n = 30 and p = 1/6 has 1 or 2 of 30 as its 2.5th percentile, and 9 as its 97.5th.
+  expect([1, 2]).toContain(Math.round(30 * row!.fnirInterval!.low));
+  expect([9, 10]).toContain(Math.round(30 * row!.fnirInterval!.high));
+});
+
 test("sizes that need more speakers are left out", () => {
   expect(openSet(callers(9), threshold, { calls: 300 }).map(({ size }) => size)).toEqual([1, 1, 10, 10, 100, 100]);
 });
