@@ -10,7 +10,7 @@ import { readModel } from "../engine/platform.js";
 import { mostWorkers } from "../engine/threads.js";
 import { CalibrationRefusal, calibrated, fitCalibration } from "../evaluate/calibrate.js";
 import { compareEvaluations } from "../evaluate/compare.js";
-import { mono } from "../evaluate/evaluate.js";
+import { bytesOfFile, mono } from "../evaluate/evaluate.js";
 import { isAudioName } from "../evaluate/trials.js";
 import { ImportRefusal } from "../model-import/import-refusal.js";
 import { modelLocation } from "../server/model-location.js";
@@ -169,7 +169,7 @@ async function* recordingsIn(folder: string) {
     for (let i = first; i < files.length; i += step) {
       const path = join(folder, files[i]!);
       yield mono(
-        await readFile(path)
+        await bytesOfFile(path)
           .then(decode)
           .catch((error: unknown) => Promise.reject(faultOf(path, error))),
       );

@@ -28,7 +28,11 @@ export async function assertCanWrite(...paths: readonly (string | undefined)[]):
 }
 
 /** Writes the whole file or nothing: a full disk leaves the earlier file as it was. `mode` may be wider than this user's files usually are. */
-export async function writeOutput(path: string, content: string | Uint8Array, mode?: number): Promise<void> {
+export async function writeOutput(
+  path: string,
+  content: string | Uint8Array | Iterable<string>,
+  mode?: number,
+): Promise<void> {
   const found = await foundAt(path);
   // A device or a pipe, such as /dev/stdout, must not be replaced by a file.
   if (found && !found.isFile())

@@ -1,8 +1,7 @@
 /** Upper tail of an operator's own genuine calls in the attack checks: keeps the false-alarm rate on their lines. */
-import { readFile } from "node:fs/promises";
 import type { AttackKind, Engine } from "../engine/port.js";
 import { attackHalfWidth } from "../voiceprint/decision.js";
-import { type EvaluationParts, inParallel, mono } from "./evaluate.js";
+import { bytesOfFile, type EvaluationParts, inParallel, mono } from "./evaluate.js";
 
 /** A ratio, less the margin for low reliability, exceeds location + scale · x at a rate of exp(-x). */
 export interface FittedAttack {
@@ -50,7 +49,7 @@ export async function genuineReach(
     concurrency,
     async ({ path }) => {
       signal?.throwIfAborted();
-      const pcm = await readFile(path)
+      const pcm = await bytesOfFile(path)
         .then((bytes) => decode(bytes, path))
         .then(mono)
         .catch(() => null);

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
+import { AudioError } from "../audio/audio-error.js";
 import { joined } from "../audio/joined.js";
 import type { Recording } from "../audio/port.js";
 import type { Engine, Template, Voice } from "../engine/port.js";
@@ -65,7 +66,7 @@ export interface Copy {
 export interface Evaluation {
   readonly modelRevision: string;
   readonly calibrationRevision: string;
-  /** What counted as a session, if the folder has no sessions, and which recordings are not used. */
+  /** What counted as a session, if the folder has no sessions, which recordings are not used, and which trials are repeated. */
   readonly note: string | null;
   readonly condition: string;
   readonly recordings: number;
@@ -241,7 +242,7 @@ export async function voiceOfFile(
 ): Promise<HeardVoice | { reason: string }> {
   let bytes: Uint8Array;
   try {
-    bytes = await readFile(path);
+    bytes = await bytesOfFile(path);
   } catch (error) {
     return { reason: reasonOf(error) };
   }
@@ -263,6 +264,13 @@ export async function voiceOfFile(
   if (voice.embedding === null)
     return { reason: `too little speech (${voice.measures.netSpeechSeconds.toFixed(2)} s)` };
   return { ...voice, digest };
+}
+
+/** A pipe among many recordings, to which nobody writes, would be waited for forever. */
+export async function bytesOfFile(path: string): Promise<Uint8Array> {
+  const found = await stat(path);
+  if (!found.isFile() && !found.isDirectory()) throw new AudioError("NOT_AUDIO", "this is not a regular file");
+  return readFile(path);
 }
 
 /** All samples of a recording, channels mixed. */

@@ -23,7 +23,7 @@ export interface TrialSet {
   readonly trials: readonly Trial[];
   /** Present if `trials` is a random sample, because there are too many. */
   readonly sampled?: Sampled;
-  /** What counted as a session, if the folder has no sessions, and which recordings are not used. */
+  /** What counted as a session, if the folder has no sessions, which recordings are not used, and which trials are repeated. */
   readonly note?: string;
 }
 
@@ -122,8 +122,29 @@ export function parseTrialList(text: string, root: string, mostTrials = MOST_TRI
     trials.push({ model, test: tested, same });
   });
   if (trials.length === 0) throw new TrialSetError("the list has no trials");
-  const speakers = speakersOf(numbers.files, root, models, trials);
-  return { files: numbers.files, models, speakers, ...sampledList(trials, mostTrials) };
+  const { files } = numbers;
+  const repeated = repeatedIn(trials, (model, test) => `${models[model]!.map((i) => files[i]).join()} ${files[test]}`);
+  const speakers = speakersOf(files, root, models, trials);
+  return { files, models, speakers, ...sampledList(trials, mostTrials), ...(repeated ? { note: repeated } : {}) };
+}
+
+/** Says so if trials are in a list more than once; refuses a list that contradicts itself. */
+function repeatedIn(trials: readonly Trial[], nameOf: (model: number, test: number) => string): string | null {
+  // Numbers, because sets of millions of strings take too much memory, and more than 16 million entries are impossible.
+  const most = 2 ** 26;
+  const keys = Float64Array.from(trials, ({ model, test, same }) => 2 * (model * most + test) + (same ? 1 : 0)).sort();
+  const named = (key: number) => nameOf(Math.floor(key / 2 / most), Math.floor(key / 2) % most);
+  let first = Number.NaN;
+  let repeated = 0;
+  for (let i = 1; i < keys.length; i++) {
+    const [before, key] = [keys[i - 1]!, keys[i]!];
+    if (before === key && repeated++ === 0) first = key;
+    if (before % 2 === 0 && key === before + 1)
+      throw new TrialSetError(`a trial has both labels, for the same speaker and for different ones: ${named(key)}`);
+  }
+  return repeated === 0
+    ? null
+    : `${repeated} of ${trials.length} lines repeat a trial, which then counts more than once, such as ${named(first)}`;
 }
 
 function sampledList(trials: readonly Trial[], most: number): Pick<TrialSet, "trials" | "sampled"> {

@@ -49,22 +49,29 @@ const isOfSameSpeakers = (one: ScoredTrial, other: ScoredTrial): boolean =>
   (one.enrolledSpeaker === other.enrolledSpeaker && one.testedSpeaker === other.testedSpeaker) ||
   (one.enrolledSpeaker === other.testedSpeaker && one.testedSpeaker === other.enrolledSpeaker);
 
-/** One line per trial. Speakers are numbered so that intervals can group their trials. */
-export function scoresCsv(trials: readonly ScoredTrial[]): string {
-  const lines = trials.map(({ same, raw, llr, netSpeechSeconds, snrDb, names, enrolledSpeaker, testedSpeaker }) =>
-    [
-      same ? 1 : 0,
-      field(names?.enrolled ?? ""),
-      field(names?.tested ?? ""),
-      raw.toFixed(6),
-      llr.toFixed(4),
-      netSpeechSeconds.toFixed(2),
-      snrDb === null ? "" : snrDb.toFixed(1),
-      enrolledSpeaker,
-      testedSpeaker,
-    ].join(),
-  );
-  return `${["same,enrolled,tested,score,llr,net_speech_s,snr_db,enrolled_speaker,tested_speaker", ...lines].join("\n")}\n`;
+const LINES_AT_ONCE = 1000;
+
+/** One line per trial, some lines at a time: a million trials with long names do not fit in one string. Speakers are numbered so that intervals can group their trials. */
+export function* scoresCsv(trials: readonly ScoredTrial[]): Generator<string> {
+  yield "same,enrolled,tested,score,llr,net_speech_s,snr_db,enrolled_speaker,tested_speaker\n";
+  for (let i = 0; i < trials.length; i += LINES_AT_ONCE)
+    yield trials
+      .slice(i, i + LINES_AT_ONCE)
+      .map((trial) => `${lineOf(trial)}\n`)
+      .join("");
 }
+
+const lineOf = ({ same, raw, llr, netSpeechSeconds, snrDb, names, enrolledSpeaker, testedSpeaker }: ScoredTrial) =>
+  [
+    same ? 1 : 0,
+    field(names?.enrolled ?? ""),
+    field(names?.tested ?? ""),
+    raw.toFixed(6),
+    llr.toFixed(4),
+    netSpeechSeconds.toFixed(2),
+    snrDb === null ? "" : snrDb.toFixed(1),
+    enrolledSpeaker,
+    testedSpeaker,
+  ].join();
 
 const field = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

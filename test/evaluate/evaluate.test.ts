@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readRecording } from "../../src/audio/index.js";
 import { fitCalibration } from "../../src/evaluate/calibrate.js";
@@ -57,11 +59,13 @@ describe("an evaluation", () => {
   it("says in words why a recording cannot be read", async () => {
     const list = join(folder, "list.txt");
     const [ada, folderOfAda] = ["set/speaker1/session1/0.wav", "set/speaker1/session1"];
-    await writeFile(list, `1 ${ada} ${folderOfAda}\n1 ${ada} set/missing.wav\n`);
+    await promisify(execFile)("mkfifo", [join(folder, "pipe.wav")]);
+    await writeFile(list, `1 ${ada} ${folderOfAda}\n1 ${ada} set/missing.wav\n1 ${ada} pipe.wav\n`);
     const evaluation = await evaluate(await readTrialSet(list), parts(VoiceCache.inMemory()), { resamples: 0 });
     expect(evaluation.unusable.map(({ reason }) => reason).sort()).toEqual([
       "no such file",
       "this is a folder, not a file",
+      "this is not a regular file",
     ]);
   });
 

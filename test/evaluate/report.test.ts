@@ -1,3 +1,4 @@
+import { constants } from "node:buffer";
 import { parseHTML } from "linkedom";
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../src/evaluate/bootstrap.js";
@@ -6,7 +7,7 @@ import { callersOf, openSet } from "../../src/evaluate/open-set.js";
 import { reportHtml } from "../../src/evaluate/report.js";
 import { NET_SPEECH_BANDS, type ScoredTrial, SNR_BANDS, summarize, summarizeBy } from "../../src/evaluate/summary.js";
 import { tablesOf } from "../../src/evaluate/tables.js";
-import { worstPairs } from "../../src/evaluate/verdicts.js";
+import { scoresCsv, worstPairs } from "../../src/evaluate/verdicts.js";
 import { barriers, launch } from "../chromium.js";
 
 function evaluationOf(trials: ScoredTrial[]): Evaluation {
@@ -49,6 +50,21 @@ describe("the report", () => {
       netSpeechSeconds: 1 + (i % 8),
       snrDb: i % 30,
     };
+  });
+
+  it("of a million trials has scores that one text could not hold, so they come in parts", () => {
+    const name = `"${"x".repeat(3999)}`;
+    const long = { ...trials[0]!, names: { enrolled: name, tested: name } };
+    let written = 0;
+    for (const part of scoresCsv(new Array<ScoredTrial>(80_000).fill(long))) written += part.length;
+    expect(written).toBeGreaterThan(constants.MAX_STRING_LENGTH);
+    const [head, lines] = [...scoresCsv(trials.slice(0, 2))];
+    expect(`${head}${lines}`.split("\n")).toEqual([
+      "same,enrolled,tested,score,llr,net_speech_s,snr_db,enrolled_speaker,tested_speaker",
+      expect.stringMatching(/^1,0<a>\.wav,0\.wav,/),
+      expect.stringMatching(/^0,1<a>\.wav,1\.wav,/),
+      "",
+    ]);
   });
 
   it("draws three plots and the figures, loads nothing and escapes everything", () => {

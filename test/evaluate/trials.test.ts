@@ -103,6 +103,21 @@ describe("a list of trials", () => {
   });
 });
 
+describe("a list that repeats itself", () => {
+  it("says how often, once", () => {
+    const set = parseTrialList("1 a,b c\n1 a,b c\n0 a,b d\n1 a,b c\n0 a,b d\n1 a d\n", "/s");
+    expect(set.note).toBe("3 of 6 lines repeat a trial, which then counts more than once, such as /s/a,/s/b /s/c");
+    expect(set.trials).toHaveLength(6);
+    expect(parseTrialList("1 a c\n0 a d\n1 c a\n", "/s").note).toBeUndefined();
+  });
+
+  it("is refused if it gives a trial both labels", () => {
+    expect(() => parseTrialList("1 a c\n0 a d\n0 a c\n", "/s")).toThrow(
+      "a trial has both labels, for the same speaker and for different ones: /s/a /s/c",
+    );
+  });
+});
+
 describe("a list in a file", () => {
   const given = async (bytes: Uint8Array) => {
     await writeFile(join(folder, "list.txt"), bytes);

@@ -138,7 +138,7 @@ describe.skipIf(python === undefined)(
           names: { enrolled: `a, "${enrolledSpeaker}".wav`, tested: `${i}.wav` },
         } as unknown as ScoredTrial;
       });
-      writeFileSync(join(folder, "trials.csv"), scoresCsv(trials));
+      writeFileSync(join(folder, "trials.csv"), [...scoresCsv(trials)].join(""));
       const found = JSON.parse((await run("print_figures.py", join(folder, "trials.csv"))).stdout);
 
       const sorted = sortTrials(
