@@ -1,4 +1,4 @@
-// Makes a release in a folder: both packages, a bill of materials (CycloneDX), the licences of the dependencies, and a
+// Makes a release in a folder: both packages, a bill of materials (CycloneDX), the licenses of the dependencies, and a
 // provenance statement (in-toto, SLSA 1.0) that names the commit, the build and the SHA-256 of every file.
 //   npm run build && node scripts/release.mjs FOLDER
 import { execFileSync, spawnSync } from "node:child_process";
@@ -39,14 +39,14 @@ named(sbom.metadata.component, manifest);
 for (const component of sbom.components) if (component.name === "box") named(component, box);
 writeFileSync(join(folder, "sbom.cdx.json"), `${JSON.stringify(sbom, null, 2)}\n`);
 
-/** Grouped by licence, because readers look for that first. */
-const licences = new Map();
+/** Grouped by license, because readers look for that first. */
+const byLicense = new Map();
 for (const { name, version, group, licenses = [] } of sbom.components) {
   const id =
     licenses.map(({ license, expression }) => expression ?? license?.id ?? license?.name).join(", ") || "none declared";
-  licences.set(id, [...(licences.get(id) ?? []), `${group ? `${group}/` : ""}${name}@${version}`]);
+  byLicense.set(id, [...(byLicense.get(id) ?? []), `${group ? `${group}/` : ""}${name}@${version}`]);
 }
-const listed = [...licences].sort().map(
+const listed = [...byLicense].sort().map(
   ([id, names]) =>
     `${id}\n${names
       .sort()
@@ -54,14 +54,14 @@ const listed = [...licences].sort().map(
       .join("\n")}`,
 );
 writeFileSync(
-  join(folder, "LICENCES.txt"),
+  join(folder, "LICENSES.txt"),
   `${manifest.name} ${manifest.version}: ${manifest.license}\n\n${listed.join("\n\n")}\n`,
 );
-if (licences.has("none declared"))
-  console.warn(`without a declared licence: ${licences.get("none declared").join(", ")}`);
+if (byLicense.has("none declared"))
+  console.warn(`without a declared license: ${byLicense.get("none declared").join(", ")}`);
 
 const digestOf = (path) => createHash("sha256").update(readFileSync(path)).digest("hex");
-const subjects = [...packages, join(folder, "sbom.cdx.json"), join(folder, "LICENCES.txt")].map((path) => ({
+const subjects = [...packages, join(folder, "sbom.cdx.json"), join(folder, "LICENSES.txt")].map((path) => ({
   name: basename(path),
   digest: { sha256: digestOf(path) },
 }));

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { AudioError } from "../audio/index.js";
 import { AudioValidity } from "../contract/index.js";
+import { isUuid } from "../contract/mandatory.js";
 import type { Operations } from "../contract/operations.js";
 import { fileFault } from "../server/file-fault.js";
 import { findProfile, type Owner, type Recording } from "../workflow.js";
@@ -19,6 +20,45 @@ export async function profileOf(operations: Operations, scope: string, owner: Ow
     `no ${kind} "${name}"${tag ? ` with tag "${tag}"` : ""} is enrolled here`,
     `enroll first: vivavoce enroll ${kind === "fraudster" ? "--fraudster " : ""}${tag ? `--tag ${quoted(tag)} ` : ""}${quoted(name)} a.wav b.wav c.wav`,
   );
+}
+
+interface Listed {
+  readonly id: string;
+  readonly tag: string;
+  readonly profiles: number;
+  readonly owners: number;
+}
+
+/** All watchlists or groups of a scope. */
+export async function listsIn(operations: Operations, scope: string, kind: "watchlist" | "group"): Promise<Listed[]> {
+  const list = kind === "watchlist" ? "listWatchlists" : "listGroups";
+  const lists: Listed[] = [];
+  let pageToken = "";
+  do {
+    const page = await operations[list]({ context: { gkScopeId: { value: scope } }, pageToken });
+    for (const { gkGroupId, tag, numberOfProfiles, numberOfOwners } of page.groups)
+      lists.push({ id: gkGroupId!.value, tag, profiles: numberOfProfiles, owners: numberOfOwners });
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return lists;
+}
+
+/** The id of a watchlist or group that is given by its name (its tag) or by its id. */
+export async function listOf(
+  operations: Operations,
+  scope: string,
+  kind: "watchlist" | "group",
+  given: string,
+): Promise<string> {
+  if (isUuid(given)) return given;
+  const [found, ...more] = (await listsIn(operations, scope, kind)).filter(({ tag }) => tag === given);
+  if (!found || given === "") throw new CommandError(`no ${kind} "${given}" is in the scope "${scope}"`);
+  if (more.length > 0)
+    throw new CommandError(
+      `${1 + more.length} ${kind}s are called "${given}"`,
+      `give the id of one: ${[found, ...more].map(({ id }) => id).join(", ")}`,
+    );
+  return found.id;
 }
 
 /** As a shell reads it. */

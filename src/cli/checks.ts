@@ -20,7 +20,7 @@ import {
   type SessionContext,
   upload,
 } from "../workflow.js";
-import { person, profileOf, recordingOf } from "./calls.js";
+import { listOf, person, profileOf, recordingOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { withOperations } from "./operations.js";
@@ -62,23 +62,24 @@ export function identifyCommand(program: Command): void {
       .description("find out who is speaking: one of the named people or, without names, anybody enrolled")
       .argument("<file>", "WAV file (MP3, MP4, Opus and others if ffmpeg is installed)")
       .argument("[people...]", "names of the candidates")
-      .option("--group <id>", "id of a group to search, instead of names")
+      .option("--group <group>", "name or id of a group to search, instead of people")
       .option("--tag <tag>", "tag of the voiceprints, if people have several"),
   ).action(async (file: string, people: string[], options: CheckOptions & { group?: string; tag?: string }) => {
     if (people.length > 0 && options.group) throw new CommandError("give either names or --group, not both");
     await check(options, file, async ({ operations, context, audio }) => {
+      const group = options.group && (await listOf(operations, options.scope, "group", options.group));
       const names = new Map<string, string>();
       for (const name of people) names.set(await profileOf(operations, options.scope, person(name, options.tag)), name);
-      if (people.length === 0 && !options.group) {
+      if (people.length === 0) {
         for (const { id, name, tag } of await profilesIn(operations, options.scope, "person"))
           if (options.tag === undefined || tag === options.tag) names.set(id, name);
-        if (names.size === 0)
+        if (names.size === 0 && !group)
           throw new CommandError("nobody is enrolled here", "enroll first: vivavoce enroll ada a.wav b.wav c.wav");
       }
       const { result } = await operations.identify({
         context,
-        target: options.group
-          ? { case: "group", value: { uniqueId: { value: options.group }, tag: options.tag ?? "" } }
+        target: group
+          ? { case: "group", value: { uniqueId: { value: group }, tag: options.tag ?? "" } }
           : { case: "gkVoiceprintProfileIds", value: { uniqueIds: [...names.keys()].map((value) => ({ value })) } },
         ...audio,
       });

@@ -27,7 +27,7 @@ interface ImportOptions {
   readonly speech: string;
   readonly out: string;
   readonly name?: string;
-  readonly licence: string;
+  readonly license: string;
   readonly workers?: number;
   readonly json?: boolean;
 }
@@ -45,7 +45,7 @@ export function modelFileCommands(model: Command): void {
     )
     .requiredOption("--out <file>", "the model file to write, such as mine.vvm")
     .option("--name <name>", "name of the model; by default the name of the file")
-    .option("--licence <text>", "the licence of the network", "not stated")
+    .option("--license <text>", "the license of the network", "not stated")
     .option("--workers <n>", "number of threads", wholeNumber(1, mostWorkers))
     .option("--json", "print the result as JSON")
     .action(importModel);
@@ -97,7 +97,7 @@ async function importModel(path: string, options: ImportOptions): Promise<void> 
   const shipped = await readModelFile(await modelBytes(like));
   const description = {
     family: options.name ?? basename(options.out).replace(/\.vvm$/, ""),
-    licence: options.licence,
+    licence: options.license,
     trainingData: [],
   };
   const bytesWith = (calibration: object) => {
@@ -201,7 +201,7 @@ async function info(model: string, options: { readonly json?: boolean }): Promis
     frontEnd,
     calibrationRevision: file.calibrationRevision,
     sections: [...file.sections.values()].map(({ name, revision }) => ({ name, revision })),
-    licence: file.licence,
+    license: file.licence,
     trainingData: file.trainingData,
     bytes: bytes.length,
   };
@@ -214,7 +214,7 @@ async function info(model: string, options: { readonly json?: boolean }): Promis
       ["front end", `80 log-mel bins of 25 ms every 10 ms under a ${frontEnd.window ?? "povey"} window`],
       ["calibration", file.calibrationRevision],
       ["sections", described.sections.map(({ name }) => name).join(", ")],
-      ["licence", file.licence],
+      ["license", file.licence],
       ["trained on", file.trainingData.join(", ") || null],
       ["size", `${(bytes.length / 1e6).toFixed(1)} MB`],
     ]),

@@ -7,6 +7,7 @@ import {
   type VoiceprintProfileRetraining,
 } from "../contract/index.js";
 import type { Operations } from "../contract/operations.js";
+import { profilesIn } from "../workflow.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { modelFileCommands } from "./model-import.js";
@@ -49,7 +50,7 @@ async function migrate(options: PlaceOptions & { readonly dryRun?: boolean }): P
           ["to be enrolled again", report.enrollmentNeeded],
           ["failed", report.failed],
         ]),
-        ...report.profiles.map(({ profileId, outcome }) => `  ${profileId}  ${outcome}`),
+        ...report.profiles.map(({ profileId, name, outcome }) => `  ${name ?? profileId}  ${outcome}`),
       ].join("\n"),
     );
     if (report.failed > 0) process.exitCode = ExitCode.failed;
@@ -68,7 +69,10 @@ async function moved(operations: Operations, place: PlaceOptions, dryRun: boolea
       const job = await operations.getVoiceprintProfilesRetrainingJob({ context, gkJobId: gkJobId! });
       if (job.state === State.FAILED)
         throw new CommandError("the migration failed; the box's log says why", undefined, ExitCode.failed);
-      if (job.state === State.COMPLETED) return reportOf(job.profiles);
+      if (job.state === State.COMPLETED) {
+        const names = job.profiles.some(isUnmoved) ? await namesIn(operations, place.scope) : new Map();
+        return reportOf(job.profiles, names);
+      }
       progress.set(Math.round(100 * job.progress));
       await wait(pollMs);
     }
@@ -77,9 +81,18 @@ async function moved(operations: Operations, place: PlaceOptions, dryRun: boolea
   }
 }
 
-function reportOf(profiles: readonly VoiceprintProfileRetraining[]) {
+/** Names of people and fraudsters by the ids of their voiceprints. */
+async function namesIn(operations: Operations, scope: string): Promise<ReadonlyMap<string, string>> {
+  const kinds = ["person", "fraudster"] as const;
+  const profiles = await Promise.all(kinds.map((kind) => profilesIn(operations, scope, kind)));
+  return new Map(profiles.flat().map(({ id, name }) => [id, name]));
+}
+
+const isUnmoved = ({ outcome }: VoiceprintProfileRetraining): boolean =>
+  outcome === RetrainingOutcome.ENROLLMENT_NEEDED || outcome === RetrainingOutcome.FAILED;
+
+function reportOf(profiles: readonly VoiceprintProfileRetraining[], names: ReadonlyMap<string, string>) {
   const count = (outcome: RetrainingOutcome) => profiles.filter((one) => one.outcome === outcome).length;
-  const unmoved = [RetrainingOutcome.ENROLLMENT_NEEDED, RetrainingOutcome.FAILED];
   return {
     moved: count(RetrainingOutcome.RETRAINED),
     already: count(RetrainingOutcome.NOT_NEEDED),
@@ -87,11 +100,10 @@ function reportOf(profiles: readonly VoiceprintProfileRetraining[]) {
     enrollmentNeeded: count(RetrainingOutcome.ENROLLMENT_NEEDED),
     failed: count(RetrainingOutcome.FAILED),
     /** Those that must enroll again, or failed. */
-    profiles: profiles
-      .filter(({ outcome }) => unmoved.includes(outcome))
-      .map(({ gkVoiceprintProfileId, outcome }) => ({
-        profileId: gkVoiceprintProfileId!.value,
-        outcome: outcome === RetrainingOutcome.FAILED ? "failed" : "to be enrolled again",
-      })),
+    profiles: profiles.filter(isUnmoved).map(({ gkVoiceprintProfileId, outcome }) => ({
+      profileId: gkVoiceprintProfileId!.value,
+      name: names.get(gkVoiceprintProfileId!.value) ?? null,
+      outcome: outcome === RetrainingOutcome.FAILED ? "failed" : "to be enrolled again",
+    })),
   };
 }

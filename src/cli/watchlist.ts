@@ -1,20 +1,24 @@
 import type { Command } from "commander";
 import type { Operations } from "../contract/operations.js";
 import { inSession, profilesIn, type SessionContext } from "../workflow.js";
-import { fraudster, profileOf } from "./calls.js";
+import { fraudster, listOf, listsIn, profileOf } from "./calls.js";
 import { type CheckOptions, candidatesOf, check, withCheck } from "./checks.js";
 import { ExitCode } from "./exit-code.js";
 import { withOperations } from "./operations.js";
 import { createOutput, facts, type Output, table } from "./output.js";
 import { type PlaceOptions, withPlace } from "./shared-options.js";
 
+/** Help of `<watchlist>`. */
+const WATCHLIST = "name (tag) or id of the watchlist";
+
 export function watchlistCommand(program: Command): void {
   const watchlist = program
     .command("watchlist")
     .description("manage watchlists of known fraudsters, and check recordings against them");
   const onOne = (name: string, description: string, work: (id: string, call: ListCall) => Promise<void>) =>
-    withPlace(watchlist.command(name).description(description).argument("<watchlist>", "id of the watchlist")).action(
-      (id: string, options: PlaceOptions) => onList(options, (call) => work(id, call)),
+    withPlace(watchlist.command(name).description(description).argument("<watchlist>", WATCHLIST)).action(
+      (given: string, options: PlaceOptions) =>
+        onList(options, async (call) => work(await listOf(call.operations, call.scope, "watchlist", given), call)),
     );
 
   withPlace(
@@ -41,7 +45,10 @@ export function watchlistCommand(program: Command): void {
 
   withPlace(watchlist.command("list").description("list the watchlists of a scope")).action((options: PlaceOptions) =>
     withOperations(options, async ({ operations }) => {
-      const lists = await listsIn(operations, options.scope);
+      const lists = (await listsIn(operations, options.scope, "watchlist")).map(({ id, ...list }) => ({
+        watchlistId: id,
+        ...list,
+      }));
       createOutput(options.json ?? false).answer(lists, () =>
         lists.length === 0
           ? `there is no watchlist in the scope "${options.scope}"`
@@ -61,10 +68,11 @@ export function watchlistCommand(program: Command): void {
       watchlist
         .command(verb)
         .description(description)
-        .argument("<watchlist>", "id of the watchlist")
+        .argument("<watchlist>", WATCHLIST)
         .argument("<fraudsters...>", "names of the fraudsters"),
-    ).action((id: string, names: string[], options: PlaceOptions) =>
+    ).action((given: string, names: string[], options: PlaceOptions) =>
       onList(options, async ({ operations, context, output }) => {
+        const id = await listOf(operations, options.scope, "watchlist", given);
         const ids = await profilesOf(operations, options.scope, names);
         await operations[operation]({ context, gkGroupId: { value: id }, gkVoiceprintProfileIds: ids });
         output.answer(
@@ -129,10 +137,11 @@ export function watchlistCommand(program: Command): void {
     watchlist
       .command("check")
       .description("check whether a fraudster on the list is speaking")
-      .argument("<watchlist>", "id of the watchlist")
+      .argument("<watchlist>", WATCHLIST)
       .argument("<file>", "WAV file (MP3, MP4, Opus and others if ffmpeg is installed)"),
-  ).action(async (id: string, file: string, options: CheckOptions) => {
+  ).action(async (given: string, file: string, options: CheckOptions) => {
     await check(options, file, async ({ operations, context, audio }) => {
+      const id = await listOf(operations, options.scope, "watchlist", given);
       const { result } = await operations.detectKnownFraudsters({
         context,
         target: { case: "watchlist", value: { uniqueId: { value: id } } },
@@ -175,18 +184,6 @@ function onList(
 async function namesIn(operations: Operations, scope: string): Promise<ReadonlyMap<string, string>> {
   const profiles = await profilesIn(operations, scope, "fraudster");
   return new Map(profiles.map(({ id, name }) => [id, name]));
-}
-
-async function listsIn(operations: Operations, scope: string) {
-  const lists = [];
-  let pageToken = "";
-  do {
-    const page = await operations.listWatchlists({ context: { gkScopeId: { value: scope } }, pageToken });
-    for (const { gkGroupId, tag, numberOfProfiles, numberOfOwners } of page.groups)
-      lists.push({ watchlistId: gkGroupId!.value, tag, profiles: numberOfProfiles, owners: numberOfOwners });
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
-  return lists;
 }
 
 async function profilesOf(operations: Operations, scope: string, names: readonly string[]) {

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createProgram } from "../../src/cli/program.js";
+import { connect } from "../../src/client/connect.js";
 import { configSchema } from "../../src/server/config.js";
 import { jsonLog } from "../../src/server/log.js";
 import { type Box, startBox } from "../../src/server/start.js";
@@ -16,13 +17,14 @@ import { run } from "./run.js";
 const execute = promisify(execFile);
 let folder: string;
 let box: Box;
+const engine = fixtureEngine();
 let place: string[];
 const file = (name: string) => join(folder, name);
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "vivavoce-cli-"));
   box = await startBox(configSchema.parse({ port: 0, store: "memory", allowExport: true }), {
-    engine: fixtureEngine(),
+    engine,
     log: jsonLog("silent"),
   });
   const { clientId, clientSecret } = box.firstApplication!;
@@ -170,6 +172,60 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     expect((await run("watchlist", "delete", id, ...place)).code).toBe(0);
     expect((await run("watchlist", "list", ...place)).out).toBe('there is no watchlist in the scope "default"\n');
     expect((await run("watchlist", "show", id, ...place)).code).toBe(2);
+  });
+
+  it("takes the names of watchlists and groups as well as their ids", async () => {
+    await run("enroll", "mallory", ...voices("mallory", 1, 2, 3), "--fraudster", ...place);
+    const { watchlistId } = (await run("watchlist", "create", "--tag", "branch 1", ...place, "--json")).json;
+    expect((await run("watchlist", "add", "branch 1", "mallory", ...place)).code).toBe(0);
+    expect(
+      (await run("watchlist", "check", "branch 1", ...voices("mallory", 4), ...place, "--json")).json,
+    ).toMatchObject({ decision: "FRAUD", subject: "mallory" });
+    expect((await run("watchlist", "show", "branch 1", ...place, "--json")).json).toMatchObject({
+      watchlistId,
+      names: ["mallory"],
+    });
+    expect(await run("watchlist", "show", "branch 2", ...place)).toMatchObject({
+      code: 2,
+      err: 'error: no watchlist "branch 2" is in the scope "default"\n',
+    });
+    const other = (await run("watchlist", "create", "--tag", "branch 1", ...place, "--json")).json.watchlistId;
+    const both = await run("watchlist", "delete", "branch 1", ...place);
+    expect(both).toMatchObject({ code: 2, err: expect.stringContaining('2 watchlists are called "branch 1"') });
+    for (const id of [watchlistId, other]) {
+      expect(both.err).toContain(id);
+      expect((await run("watchlist", "delete", id, ...place)).code).toBe(0);
+    }
+
+    await run("enroll", "bob", ...voices("bob", 1, 2, 3), ...place);
+    const people: { name: string; profileId: string }[] = (await run("people", ...place, "--json")).json;
+    const [clientId, clientSecret] = [place[3]!, place[5]!];
+    const operations = connect({ url: box.url, credentials: { clientId, clientSecret } });
+    const context = { gkScopeId: { value: "default" } };
+    const uniqueIds = people.filter(({ name }) => name === "bob").map(({ profileId }) => ({ value: profileId }));
+    await operations.createGroup({ context, tag: "night shift", gkVoiceprintProfileIds: { uniqueIds } });
+    const found = await run("identify", ...voices("bob", 4), "--group", "night shift", ...place, "--json");
+    expect(found).toMatchObject({ code: 0, json: { subject: "bob", candidates: [{ name: "bob" }] } });
+    expect((await run("identify", ...voices("bob", 4), "--group", "day shift", ...place)).err).toBe(
+      'error: no group "day shift" is in the scope "default"\n',
+    );
+  });
+
+  it("names the people whose prints a migration cannot move", async () => {
+    await run("enroll", "mallory", ...voices("mallory", 1, 2, 3), "--fraudster", ...place);
+    const { revision } = engine.behavior;
+    engine.behavior.revision = "b".repeat(64);
+    try {
+      const report = await run("model", "migrate", "--dry-run", ...place, "--json");
+      expect(report.json.profiles).toContainEqual({
+        profileId: expect.any(String),
+        name: "mallory",
+        outcome: "to be enrolled again",
+      });
+      expect((await run("model", "migrate", "--dry-run", ...place)).out).toContain("  mallory  to be enrolled again\n");
+    } finally {
+      engine.behavior.revision = revision;
+    }
   });
 
   it("measures", async () => {
