@@ -96,12 +96,14 @@ function nameOf(tag: number): string {
 }
 
 function encodingOf(format: Format): SampleEncoding {
-  const { tag, bitsPerSample } = format;
+  const { tag, bitsPerSample, bytesPerFrame, channels } = format;
   const bytes = (bitsPerSample + 7) >> 3;
   if (tag === formatTag.alaw && bytes === 1) return sampleEncodings.alaw;
   if (tag === formatTag.mulaw && bytes === 1) return sampleEncodings.mulaw;
   if (tag === formatTag.float && bitsPerSample === 32) return sampleEncodings.float32;
   if (tag === formatTag.float && bitsPerSample === 64) return sampleEncodings.float64;
+  // 24 bits in four bytes: the upper three, as the extensible format defines.
+  if (tag === formatTag.pcm && bytes === 3 && bytesPerFrame === 4 * channels) return sampleEncodings.pcm32;
   if (tag === formatTag.pcm && bytes >= 1 && bytes <= 4) {
     return [sampleEncodings.pcm8, sampleEncodings.pcm16, sampleEncodings.pcm24, sampleEncodings.pcm32][bytes - 1]!;
   }

@@ -94,6 +94,17 @@ describe("WAV encodings", () => {
     ]);
   });
 
+  test("24 bits in four bytes are the upper three, with and without the extensible format", () => {
+    const data = Uint8Array.of(0, 0x00, 0x00, 0x40, 0, 0x01, 0x00, 0x80);
+    const [extension, bytesPerFrame] = [extensible(1, 24), 4];
+    for (const file of [
+      wav({ bits: 24, bytesPerFrame, data }),
+      wav({ tag: 0xfffe, bits: 24, bytesPerFrame, extension, data }),
+      wav({ tag: 0xfffe, bits: 32, extension, data }),
+    ])
+      expect(all(readRecording(file), 1)).toEqual([0.5, (1 - 0x800000) / 0x800000]);
+  });
+
   test("chunks of an odd length are padded, wherever they are", () => {
     const data = pcm16([1, -2, 3, 32767]);
     for (const bytes of [0, 1, 2, 3, 17]) {
