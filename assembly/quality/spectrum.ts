@@ -114,8 +114,14 @@ export function spectrumPush(state: usize, sums: FrameSums, logMel: usize, speec
     const step = max(0, min(STEPS - 1, <i32>((db - LOWEST_DB) * 2)));
     const count = state + COUNTS + (<usize>step << 2);
     store<u32>(count, load<u32>(count) + 1);
-    accumulate(state + HEAD + BINS * 8, logMel);
+    // Digital silence says nothing about the noise under the speech.
+    if (step > 0) accumulate(state + HEAD + BINS * 8, logMel);
   }
+}
+
+/** Pauses that are not digital silence. */
+function noisyFrames(state: usize): i64 {
+  return changetype<Spectrum>(state).noiseFrames - <i64>load<u32>(state + COUNTS);
 }
 
 /** Mean power of the pauses from step `first` up, `frames` of them, without those far above their median. */
@@ -141,12 +147,12 @@ export function snrDb(state: usize): f64 {
   const s = changetype<Spectrum>(state);
   if (s.speechFrames < ENOUGH_SPEECH) return NaN;
   if (s.noiseFrames < ENOUGH_NOISE) return wadaDb(state);
-  const silent = <i64>load<u32>(state + COUNTS);
-  const noisy = s.noiseFrames - silent;
-  if (silent <= noisy || noisy < ENOUGH_NOISE) return ratioDb(s, noisePower(state, 0, s.noiseFrames));
+  const noisy = noisyFrames(state);
+  if (2 * noisy >= s.noiseFrames) return ratioDb(s, noisePower(state, 0, s.noiseFrames));
   // Most pauses are digital silence, which a recorder, a mute key or a codec put in place of the noise. The other pauses show the noise, unless
   // they are the rests of words that a noise gate let through: then the amplitudes show that there is little.
-  return max(ratioDb(s, noisePower(state, 1, noisy)), wadaDb(state));
+  const amplitudes = wadaDb(state);
+  return noisy < ENOUGH_NOISE ? amplitudes : max(ratioDb(s, noisePower(state, 1, noisy)), amplitudes);
 }
 
 function ratioDb(s: Spectrum, noise: f64): f64 {
@@ -170,7 +176,8 @@ export function bandwidthHz(state: usize): f64 {
   const noise = speech + BINS * 8;
   let peak: f64 = 0;
   for (let m: usize = 0; m < <usize>BINS; m++) peak = max(peak, load<f64>(speech + m * 8));
-  const noiseScale = s.noiseFrames >= ENOUGH_NOISE ? <f64>s.speechFrames / <f64>s.noiseFrames : 0.0;
+  const noisy = noisyFrames(state);
+  const noiseScale = noisy >= ENOUGH_NOISE ? <f64>s.speechFrames / <f64>noisy : 0.0;
   for (let m = BINS - 1; m >= 0; m--) {
     const power = load<f64>(speech + (<usize>m << 3));
     if (power < peak * BELOW_PEAK || power < ABOVE_NOISE * noiseScale * load<f64>(noise + (<usize>m << 3))) continue;

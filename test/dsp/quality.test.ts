@@ -260,6 +260,19 @@ describe("signal-to-noise ratio", () => {
     }
   });
 
+  it("is not that of digital silence if nearly all pauses are: a gate that closes between phrases hides no noise", () => {
+    for (const speaker of [1, 2, 3]) {
+      const { samples, phrases } = utter({ speaker, seconds: 8 });
+      const mixed = mix(samples, noise(8, 16000, speaker, -30), 5);
+      const gated = mixed.map((v, i) =>
+        phrases.some((p) => i >= p.startSeconds * 16000 && i < p.endSeconds * 16000) ? v : 0,
+      );
+      const { snrDb, wadaDb } = listen(kernels, gated, 16000).measured;
+      expect(snrDb, `speaker ${speaker}`).toBe(wadaDb);
+      expect(snrDb).toBeLessThan(20);
+    }
+  });
+
   it("is measured without pauses too, by the amplitude distribution", () => {
     const { samples, phrases } = utter({ speaker: 2, seconds: 10 });
     const spoken = Float32Array.from(
@@ -344,6 +357,20 @@ describe("bandwidth", () => {
         expect(bandwidth(speaker, rateHz, snrDb)).toBeGreaterThan(low);
         expect(bandwidth(speaker, rateHz, snrDb)).toBeLessThanOrEqual(high + 1e-9);
       }
+    }
+  });
+
+  it("stays the same with digital silence around noisy speech", () => {
+    for (const speaker of [1, 2, 3]) {
+      const speech = new Float32Array(10 * 16000);
+      speech.set(resample(kernels, speak({ speaker, seconds: 8, rateHz: 8000 }), 8000), 16000);
+      const x = mix(speech, noise(10, 16000, speaker, -30), 5);
+      const padded = new Float32Array(x.length + 10 * 16000);
+      padded.set(x, 5 * 16000);
+      const [plain, added] = [x, padded].map((samples) => listen(kernels, samples, 16000).measured.bandwidthHz);
+      expect(Math.abs(added! - plain!), `speaker ${speaker}, ${plain} Hz`).toBeLessThanOrEqual(
+        300 /* a mel bin or two */,
+      );
     }
   });
 });
