@@ -18,7 +18,9 @@ import { reasonOf } from "./file-fault.js";
 
 const seconds = z.number().positive().max(86_400);
 const bytes = z.number().int().positive();
-const nonEmpty = z.string().min(1);
+const anyText = z.string().min(1);
+/** The space at the end of a line of an env file is part of the value: used as it is, it would name another, empty store. */
+const nonEmpty = anyText.refine((text) => text === text.trim(), { error: "must not begin or end with a space" });
 
 const isPostgres = (location: string) => /^postgres(ql)?:/.test(location);
 
@@ -94,12 +96,12 @@ export const configSchema = z.strictObject({
        * KMS), or as text.
        */
       masterKeyFile: nonEmpty.optional(),
-      masterKeyCommand: nonEmpty.optional(),
-      masterKey: nonEmpty.optional(),
+      masterKeyCommand: anyText.optional(),
+      masterKey: anyText.optional(),
       /** The previous master key, needed until all keys are wrapped by the new one. */
       previousMasterKeyFile: nonEmpty.optional(),
-      previousMasterKeyCommand: nonEmpty.optional(),
-      previousMasterKey: nonEmpty.optional(),
+      previousMasterKeyCommand: anyText.optional(),
+      previousMasterKey: anyText.optional(),
     })
     .prefault({}),
   /** The public address, if it differs from host and port (behind a proxy). The issuer and the printed lines use it. */
@@ -256,6 +258,11 @@ const OTHER_VARIABLES = new Set([
   "VIVAVOCE_TEST_POSTGRES",
 ]);
 
+/** What Kubernetes adds to each container for a service named `vivavoce`, among it VIVAVOCE_PORT=tcp://10.0.0.1:8080. */
+const isServiceLink = (name: string, value: string) =>
+  /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/.test(name) ||
+  (name.endsWith("_PORT") && /^(tcp|udp|sctp):\/\//.test(value));
+
 /** The source of a flag, and of `--set`. */
 const COMMAND_LINE = "the command line";
 
@@ -276,7 +283,7 @@ export function loadConfig(sources: ConfigSources = {}): ServerConfig {
   const settings = path ? readConfigFile(path) : {};
   if (path) from.set("", path);
   for (const [name, value] of Object.entries(env)) {
-    if (!name.startsWith("VIVAVOCE_") || !value || OTHER_VARIABLES.has(name)) continue;
+    if (!name.startsWith("VIVAVOCE_") || !value || OTHER_VARIABLES.has(name) || isServiceLink(name, value)) continue;
     const setting = ENVIRONMENT[name];
     if (setting === undefined)
       throw new ConfigError(`${name}: unknown setting${nearest(name, Object.keys(ENVIRONMENT))}`);

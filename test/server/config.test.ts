@@ -118,6 +118,22 @@ describe("precedence", () => {
     expect(loadConfig({ env, flags: { port: undefined } })).toMatchObject({ host: "127.0.0.1", port: 5 });
   });
 
+  it("ignores what Kubernetes sets in each container for services named vivavoce and vivavoce-grpc", () => {
+    const env = {
+      VIVAVOCE_SERVICE_HOST: "10.96.7.5",
+      VIVAVOCE_SERVICE_PORT: "8080",
+      VIVAVOCE_SERVICE_PORT_HTTP: "8080",
+      VIVAVOCE_PORT: "tcp://10.96.7.5:8080",
+      VIVAVOCE_PORT_8080_TCP: "tcp://10.96.7.5:8080",
+      VIVAVOCE_PORT_8080_TCP_PROTO: "tcp",
+      VIVAVOCE_PORT_20000_UDP_ADDR: "10.96.7.5",
+      VIVAVOCE_GRPC_SERVICE_HOST: "10.96.7.6",
+      VIVAVOCE_GRPC_PORT: "tcp://10.96.7.6:443",
+    };
+    expect(loadConfig({ env })).toEqual(loadConfig({ env: {} }));
+    expect(() => loadConfig({ env: { VIVAVOCE_GRPC_PORT: "443" } })).toThrow("VIVAVOCE_GRPC_PORT: unknown setting");
+  });
+
   it("takes a text as it is and everything else as JSON, from the environment and from flags", () => {
     const env = { VIVAVOCE_STORE: "123", VIVAVOCE_LOG_LEVEL: "warn", VIVAVOCE_TRUST_PROXY: '["10.0.0.0/8"]' };
     const config = loadConfig({ env, flags: { host: "::1", compressedAudio: "false", "limits.callBurst": "7" } });
@@ -189,6 +205,8 @@ describe("an invalid setting is refused before anything is opened, with its name
     [{ env: { VIVAVOCE_SCOPE_MODELS: "{bank}" } }, /^scopeModels .*, got 6 characters that are not JSON$/],
     [{ flags: { port: 1.5 } }, /^port \(the command line\): must be a whole number, got 1.5$/],
     [{ flags: { store: "" } }, /^store \(the command line\): must not be empty$/],
+    [{ env: { VIVAVOCE_STORE: "/data/store " } }, /^store \(VIVAVOCE_STORE\): must not begin or end with a space$/],
+    [{ env: { VIVAVOCE_HOST: "127.0.0.1 " } }, /^host \(VIVAVOCE_HOST\): must not begin or end with a space$/],
     [{ flags: { store: "mysql://db/voices" } }, /^store \(the command line\): must be a folder or postgres:\/\/…$/],
     [{ env: { VIVAVOCE_CALL_SECONDS: "0" } }, /^limits.callSeconds \(VIVAVOCE_CALL_SECONDS\): must be above 0, got 0$/],
     [{ flags: { publicUrl: "https://x.example/voice" } }, /^publicUrl \(the command line\): must have no path/],
