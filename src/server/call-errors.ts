@@ -1,10 +1,13 @@
 /** Errors of calls, as the contract's status for the caller and with their causes for the log. */
 import { Code, ConnectError } from "@connectrpc/connect";
+import { stackOf } from "../contract/error-causes.js";
 import { StatusCode, type StatusError } from "../contract/index.js";
 import { failureOf } from "../processor/failures.js";
 import { QueueFull } from "./limits/work-queue.js";
 import type { Log } from "./log.js";
 import { busy, Refusal } from "./refusal.js";
+
+export { stackOf };
 
 /** Every error as the contract's status. */
 export function asStatusError(error: unknown): StatusError {
@@ -70,14 +73,4 @@ export function endedWith(signal: AbortSignal): AbortController {
   if (signal.aborted) end();
   else signal.addEventListener("abort", end, { once: true });
   return ended;
-}
-
-const MOST_CAUSES = 5;
-
-/** The stack of an error and of its causes: the outermost says what failed, the innermost why. */
-export function stackOf(error: unknown): string {
-  const stacks: string[] = [];
-  for (let at = error; at !== undefined && at !== null && stacks.length < MOST_CAUSES; at = (at as Error).cause)
-    stacks.push(at instanceof Error ? (at.stack ?? at.message) : String(at));
-  return stacks.join("\ncaused by: ");
 }

@@ -1,6 +1,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { secondsOf } from "../contract/duration.js";
+import { messagesOf } from "../contract/error-causes.js";
 import {
   type Context,
   Decision,
@@ -87,7 +88,17 @@ interface Timing {
   bytes: number;
   /** Bytes taken from the upload budget. */
   charged: number;
+  /** Who calls, once it is known. */
+  client: string | null;
 }
+
+/** Refusals that an operator must understand. Their reasons are ours or the system's, and contain nothing that a caller sent. */
+const EXPLAINED: ReadonlySet<StatusCode> = new Set([
+  StatusCode.NOT_AUTHORIZED,
+  StatusCode.BUSY,
+  StatusCode.RATE_EXCEEDED,
+  StatusCode.DEADLINE_EXCEEDED,
+]);
 
 /**
  * The single path from every transport to the operations: authentication, rate limit, scope, queue and time limit.
@@ -133,7 +144,7 @@ export class Dispatcher {
   /** A unary call. Its message is read only after the caller is admitted. */
   unary(method: DescMethod, read: () => Promise<Message>, call: Call): Promise<Message> {
     return this.#observed(method, call, async (timing) => {
-      const caller = await this.#admit(call);
+      const caller = await this.#admit(call, timing);
       const request = await this.reading(read);
       timing.startedAt = performance.now();
       checkScope(caller, request);
@@ -155,7 +166,7 @@ export class Dispatcher {
   /** A recording in chunks; the first message has the context. */
   clientStream(method: DescMethod, messages: AsyncIterable<Message>, call: Call): Promise<Message> {
     return this.#observed(method, call, async (timing) => {
-      const caller = await this.#admit(call);
+      const caller = await this.#admit(call, timing);
       const received = this.#received(messages as AsyncIterable<MediaMessage>, caller, call, timing);
       try {
         return await this.#timed(method, received, call, timing, this.parts.limits.mediaReadSeconds);
@@ -178,7 +189,7 @@ export class Dispatcher {
     let watch: NodeJS.Timeout | undefined;
     const refuse = (reason: Refusal) => call.ended.abort(reason);
     try {
-      const caller = await this.#admit(call);
+      const caller = await this.#admit(call, observation.timing);
       watch = setInterval(() => endIfRevoked(caller, entry?.scope ?? "", call), LOOK_AT_REVOCATIONS_EVERY_MS);
       const requests = new LiveRequests(
         fromSender(messages as AsyncIterable<ListenRequest>),
@@ -228,9 +239,10 @@ export class Dispatcher {
     return liveCalls.enter(call.requestId, from, scope, start.parties[0]?.name ?? "", onEnd);
   }
 
-  async #admit(call: Call): Promise<Caller> {
+  async #admit(call: Call, timing: Timing): Promise<Caller> {
     if (this.#stopping) throw stopping();
     const caller = await (call.caller ?? this.admit(call.authorization, call.address));
+    timing.client = caller.id;
     const wait = this.parts.rates.take(caller.id);
     if (wait !== null) {
       throw new Refusal(StatusCode.RATE_EXCEEDED, "too many calls from this client; try again later", {
@@ -334,8 +346,10 @@ export class Dispatcher {
   #observe(method: DescMethod, call: Call) {
     const { metrics, log } = this.parts;
     const operation = method.name;
-    const timing: Timing = { startedAt: performance.now(), queuedSeconds: 0, workedSeconds: 0, bytes: 0, charged: 0 };
+    const startedAt = performance.now();
+    const timing: Timing = { startedAt, queuedSeconds: 0, workedSeconds: 0, bytes: 0, charged: 0, client: null };
     let status = "OK";
+    let reason: string | undefined;
     this.#running++;
     return {
       timing,
@@ -343,6 +357,7 @@ export class Dispatcher {
         const refused = asStatusError(error);
         refused.status.requestId = call.requestId;
         status = StatusCode[refused.code] ?? "UNSPECIFIED";
+        if (EXPLAINED.has(refused.code)) reason = messagesOf(refused);
         if (refused.code === StatusCode.INTERNAL_ERROR) {
           log.error("an operation failed", { requestId: call.requestId, operation, stack: stackOf(error) });
         }
@@ -356,7 +371,9 @@ export class Dispatcher {
           requestId: call.requestId,
           operation,
           protocol: call.protocol,
+          ...(timing.client === null ? { address: call.address } : { client: timing.client }),
           status,
+          ...(reason === undefined ? {} : { reason }),
           milliseconds: Math.round(seconds * 1000),
           ...(timing.queuedSeconds > 0 ? { queuedMilliseconds: Math.round(timing.queuedSeconds * 1000) } : {}),
           ...(timing.bytes > 0 ? { bytes: timing.bytes } : {}),

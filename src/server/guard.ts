@@ -55,7 +55,8 @@ export const openGuard: Guard = {
 function refusalOf(error: OAuthError): Refusal {
   const headers = Object.fromEntries(Object.entries(error.headers).map(([name, value]) => [name.toLowerCase(), value]));
   if (error.status === 403) return new Refusal(StatusCode.PERMISSION_DENIED, error.message, { headers });
-  if (error.status >= 500) return new Refusal(StatusCode.BUSY, error.message, { retryAfterSeconds: 5 });
+  if (error.status >= 500)
+    return new Refusal(StatusCode.BUSY, error.message, { retryAfterSeconds: 5, cause: error.cause });
   if (error.status === 400) return new Refusal(StatusCode.BAD_REQUEST, error.message, { headers });
   return new Refusal(StatusCode.NOT_AUTHORIZED, error.message, { headers });
 }

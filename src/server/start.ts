@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { readRecording } from "../audio/index.js";
 import { toWav } from "../audio/to-wav.js";
+import { messagesOf, stackOf } from "../contract/error-causes.js";
 import { EngineError } from "../engine/index.js";
 import type { Engine } from "../engine/port.js";
 import { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
@@ -100,6 +101,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     // the same turn as the listening event, before any request can arrive.
     let guard: Guard = closedGuard;
     let started = false;
+    const readiness = loggedChanges(log);
     let tokenApp: TokenApp | null = null;
     let operatorApp: ReturnType<typeof createOperatorApp> | null = null;
     const page = await pageOf(config.page, calibration, log);
@@ -119,7 +121,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       version: VERSION,
       ready: async () => {
         if (!started) throw new Error("still starting");
-        await ready(store, models);
+        await readiness(() => ready(store, models));
       },
       model: engine.model,
       fieldRates: () => processor.fieldRates(),
@@ -246,7 +248,7 @@ function processorOf(config: ServerConfig, models: OpenModels, store: Store): Vo
 /** Deletes expired data, samples the load and logs faults of the engine, until the returned function is called. */
 function lookRegularly(processor: VoiceprintsProcessor, service: Service, models: OpenModels, log: Log): () => void {
   const expiry = setInterval(() => {
-    processor.expire().catch((error) => log.error("expired data could not be deleted", { stack: String(error) }));
+    processor.expire().catch((error) => log.error("expired data could not be deleted", { stack: stackOf(error) }));
   }, EXPIRE_EVERY_MS);
   expiry.unref();
   let loggedFault: string | null = null;
@@ -287,6 +289,23 @@ function warnOfLostKeys(store: Store, log: Log): void {
   log.error("keys are missing: restore them or enroll these profiles again; until then the profiles cannot be used", {
     reason: `${lost.profiles} of ${lost.of} profiles, for example ${examples}`,
   });
+}
+
+/** Who asks for readiness learns only that there is none: the reason is in the log, once until it changes. */
+function loggedChanges(log: Log): (look: () => Promise<void>) => Promise<void> {
+  let logged: string | null = null;
+  return async (look) => {
+    try {
+      await look();
+    } catch (error) {
+      const reason = messagesOf(error);
+      if (reason !== logged) log.error("not ready", { reason });
+      logged = reason;
+      throw error;
+    }
+    if (logged !== null) log.info("ready again");
+    logged = null;
+  };
 }
 
 async function ready(store: Store, { engine, fault }: OpenModels): Promise<void> {

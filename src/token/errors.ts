@@ -35,9 +35,9 @@ export class OAuthError extends Error {
   constructor(
     code: OAuthErrorCode,
     description: string,
-    details: { status?: number; headers?: Record<string, string>; refusal?: Refusal } = {},
+    details: { status?: number; headers?: Record<string, string>; refusal?: Refusal; cause?: unknown } = {},
   ) {
-    super(describable(description));
+    super(describable(description), { cause: details.cause });
     this.code = code;
     this.status = details.status ?? STATUS[code];
     this.headers = details.headers ?? {};

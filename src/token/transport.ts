@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { matchedRoutes } from "hono/route";
+import { stackOf } from "../contract/error-causes.js";
 import { StatusCode } from "../contract/index.js";
 import type { Audit } from "./audit.js";
 import { errorResponse, OAuthError } from "./errors.js";
@@ -43,7 +44,7 @@ export const answerErrors =
   (audit: Audit) =>
   (error: Error): Response => {
     if (error instanceof OAuthError) return errorResponse(error);
-    audit({ event: "failure", stack: error.stack ?? error.name });
+    audit({ event: "failure", stack: stackOf(error) });
     return errorResponse(serverFailed(error));
   };
 

@@ -297,6 +297,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       throw new OAuthError("server_error", "the keys of the token's issuer cannot be fetched; try again later", {
         status: 503,
         headers: { "Retry-After": "5" },
+        cause: error,
       });
     }
     if (payload.iat !== undefined && payload.iat > clock.now() / 1000 + skewS)

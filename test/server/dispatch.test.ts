@@ -379,6 +379,39 @@ describe("a call", () => {
     ]);
   });
 
+  it("is logged with its client, and a refusal with its reason, but with nothing that the caller sent", async () => {
+    const away = new StoreError("unavailable", "the database does not answer", {
+      cause: Object.assign(new AggregateError([]), { code: "ECONNREFUSED" }),
+    });
+    const failures: unknown[] = [away, new StatusError({ statusCode: StatusCode.NOT_FOUND, message: "no ada" })];
+    const { dispatcher, logged } = dispatcherOf({
+      verify: async () => {
+        const failure = failures.pop();
+        if (failure) throw failure;
+        return create(verify.output);
+      },
+    });
+    const stranger: Guard = {
+      admit: async () => {
+        throw new Refusal(StatusCode.NOT_AUTHORIZED, "the token has expired");
+      },
+    };
+    for (const _ of [1, 2, 3]) await dispatcher.unary(verify, request("own"), call()).catch(() => {});
+    const closed = dispatcherOf({}, undefined, stranger);
+    await closed.dispatcher.unary(verify, request("own"), call()).catch(() => {});
+    const about = [...logged(), ...closed.logged()].map(({ status, client, address, reason }) => [
+      status,
+      client ?? address,
+      reason,
+    ]);
+    expect(about).toEqual([
+      ["NOT_FOUND", "bank", undefined],
+      ["BUSY", "bank", "the database does not answer; try again: the database does not answer: ECONNREFUSED"],
+      ["OK", "bank", undefined],
+      ["NOT_AUTHORIZED", call().address, "the token has expired"],
+    ]);
+  });
+
   it("measures how long it waited, worked and took", async () => {
     vi.useFakeTimers();
     try {

@@ -24,8 +24,9 @@ it.each([
 });
 
 it.each([500, 503])("a verifier that fails with %i is busy: the caller retries in five seconds", async (status) => {
-  const refused = await refusalOf("server_error", { status, headers: { "WWW-Authenticate": "Bearer" } });
-  expect(refused.code).toBe(StatusCode.BUSY);
+  const cause = new Error("connection refused");
+  const refused = await refusalOf("server_error", { status, headers: { "WWW-Authenticate": "Bearer" }, cause });
+  expect(refused).toMatchObject({ code: StatusCode.BUSY, cause });
   expect(headersOf(refused)).toEqual({ "retry-after": "5" });
 });
 

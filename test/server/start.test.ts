@@ -196,14 +196,21 @@ describe("in the background", () => {
     }
   });
 
-  it("a box whose engine has lost its model is not ready", async () => {
+  it("a box whose engine has lost its model is not ready, and the log says why, once", async () => {
     const engine = fixtureEngine();
-    const { box } = await started({}, engine);
+    const { threshold } = engine;
+    const { box, about } = await started({}, engine);
     engine.threshold = () => {
-      throw new Error("the worker is gone");
+      throw new Error("the worker is gone", { cause: new Error("out of memory") });
     };
-    const response = await fetch(`${box.url}/readyz`);
-    expect([response.status, await response.text()]).toEqual([503, "not ready\n"]);
+    for (const _ of [1, 2]) {
+      const response = await fetch(`${box.url}/readyz`);
+      expect([response.status, await response.text()]).toEqual([503, "not ready\n"]);
+    }
+    expect(about("not ready").map(({ reason }) => reason)).toEqual(["the worker is gone: out of memory"]);
+    engine.threshold = threshold;
+    for (const _ of [1, 2]) expect((await fetch(`${box.url}/readyz`)).status).toBe(200);
+    expect(about("ready again")).toHaveLength(1);
   });
 });
 

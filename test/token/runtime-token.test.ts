@@ -62,7 +62,7 @@ describe("the runtime token endpoint", () => {
     const { clientId, secret } = await createRuntimeClient(box);
     const failing = vi.spyOn(box.service.documents, "get");
     for (const [error, status] of [
-      [Object.assign(new Error("broken pipe"), { code: "EPIPE" }), 500],
+      [Object.assign(new Error("broken pipe", { cause: "the cable" }), { code: "EPIPE" }), 500],
       [new Error("a bug"), 500],
       [new StatusError({ statusCode: StatusCode.BUSY, message: "the store is busy" }), 503],
     ] as const) {
@@ -71,6 +71,8 @@ describe("the runtime token endpoint", () => {
       expect(response.status).toBe(status);
       expect(JSON.stringify(body)).not.toContain(error.message);
       expect(box.audited.at(-1)).toEqual({ event: "failure", stack: expect.stringContaining(error.message) });
+      if (error.cause)
+        expect(box.audited.at(-1)).toMatchObject({ stack: expect.stringMatching(/\ncaused by: the cable$/) });
     }
   });
 

@@ -415,7 +415,10 @@ describe("issuers", () => {
       now += 2000;
       await fromFile.verify(await sign(base, { key: otherKeys.privateKey, header: { kid: "k2" } }));
       const missing = createVerifier({ issuers: [{ ...trusted, keys: join(folder, "none.json") }], clock });
-      await refused(await sign(), missing).toMatchObject({ status: 503, code: "server_error" });
+      await refused(await sign(), missing).toMatchObject({
+        ...{ status: 503, code: "server_error" },
+        cause: { code: "ENOENT" },
+      });
     } finally {
       await rm(folder, { recursive: true });
     }

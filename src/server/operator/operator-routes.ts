@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { z } from "zod";
+import { stackOf } from "../../contract/error-causes.js";
 import { ConsentState, StatusCode, StatusError } from "../../contract/index.js";
 import type { Operations } from "../../contract/operations.js";
 import { readLastEvaluation } from "../../evaluate/last-evaluation.js";
@@ -71,7 +72,7 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
       return errorResponse(new OAuthError("not_found", error.message, { refusal: "profileNotFound" }));
     if (error instanceof StatusError && error.code === StatusCode.INVALID_REQUEST)
       return errorResponse(invalidRequest(error.message));
-    parts.log.error("a request of the operator view failed", { stack: error.stack ?? error.name });
+    parts.log.error("a request of the operator view failed", { stack: stackOf(error) });
     return errorResponse(serverFailed(error));
   });
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Context, Hono } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
+import { stackOf } from "../../contract/error-causes.js";
 import { CallRates } from "../call-rates.js";
 import { throttled } from "../client-credentials.js";
 import type { CredentialKind } from "../credentials.js";
@@ -60,7 +61,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
       const onward = refusal === "signInExpired" ? beginningOf(c) : formOf(c);
       return show(c, errorPage(wordsOf(c), troubleOf(error), onward), { status, headers: { ...headers } });
     }
-    service.audit({ event: "failure", stack: error.stack ?? error.name });
+    service.audit({ event: "failure", stack: stackOf(error) });
     const { status, headers } = serverFailed(error);
     return show(c, errorPage(wordsOf(c), "failed", formOf(c)), { status, headers: { ...headers } });
   });
