@@ -18,6 +18,8 @@ export interface LogFields {
   readonly store?: string;
   readonly model?: string;
   readonly calibration?: string;
+  /** When a certificate expires, as an ISO time. */
+  readonly expires?: string;
   /** Name of a telephone line. */
   readonly line?: string;
   /** Id of the session of a telephone call. */

@@ -21,6 +21,7 @@ export class ServerMetrics {
   readonly #realTimeFactor: Histogram<"operation">;
   readonly #audioSeconds: Counter<"operation">;
   readonly #uploaded: Counter<never>;
+  readonly #certificate: Gauge<never>;
   readonly #promises: ReturnType<typeof promiseGauges>;
   #written: { readonly at: number; readonly text: Promise<string> } | null = null;
 
@@ -62,6 +63,12 @@ export class ServerMetrics {
     );
     this.#audioSeconds = counter("vivavoce_audio_seconds_total", "Length of processed recordings.", ["operation"]);
     this.#uploaded = counter("vivavoce_uploaded_bytes_total", "Bytes of uploaded recordings.");
+    this.#certificate = new Gauge({
+      name: "vivavoce_certificate_expiry_timestamp_seconds",
+      help: "When the TLS certificate in use expires. Absent without TLS.",
+      registers,
+    });
+    this.#certificate.remove();
     this.#promises = promiseGauges(registers);
     if (model)
       new Gauge({
@@ -131,6 +138,10 @@ export class ServerMetrics {
     this.#audioSeconds.inc({ operation }, audioSeconds);
     this.#realTimeFactor.observe({ operation }, workedSeconds / audioSeconds);
     this.load.worked(workedSeconds / audioSeconds);
+  }
+
+  certificate(expiresMs: number): void {
+    this.#certificate.set(expiresMs / 1000);
   }
 
   uploaded(bytes: number): void {

@@ -1,3 +1,5 @@
+import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
 import type { LiveOperations, Operations } from "../contract/operations.js";
 import type { ModelInfo } from "../engine/port.js";
 import { CallRates } from "../token/call-rates.js";
@@ -118,12 +120,25 @@ export class Service {
         ...(this.config.auth.required ? {} : { localOnly: () => this.url }),
       }),
     });
+    this.#showCertificate();
+  }
+
+  /** Clients refuse an expired certificate, but the box serves it: only log and metric show it. */
+  #showCertificate(): void {
+    const { tls } = this.config;
+    if (!tls) return;
+    const expires = new Date(new X509Certificate(readFileSync(tls.cert)).validTo);
+    this.metrics.certificate(expires.getTime());
+    if (expires.getTime() < Date.now())
+      this.parts.log.error("the certificate has expired", { expires: expires.toISOString() });
+    else this.parts.log.info("certificate loaded", { expires: expires.toISOString() });
   }
 
   /** Loads a new certificate. If it cannot be used, the old one stays. */
   reloadTls(): void {
     try {
       this.#openPort?.reloadTls();
+      this.#showCertificate();
     } catch (error) {
       this.parts.log.error("the new certificate was not loaded; the old one stays in use", {
         reason: reasonOf(error),

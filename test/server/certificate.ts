@@ -6,10 +6,11 @@ import { promisify } from "node:util";
 export async function writeCertificate(
   folder: string,
   name: string,
+  days = 2,
 ): Promise<{ readonly cert: string; readonly key: string }> {
   const files = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") };
   await promisify(execFile)("openssl", [
-    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"],
+    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", String(days)],
     ...["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1"],
     ...["-keyout", files.key, "-out", files.cert],
   ]);

@@ -77,6 +77,24 @@ describe("under TLS", () => {
     expect(stderr).toMatch(/CN=second/);
   });
 
+  it("log and metric show when the certificate in use expires, and that it has", async () => {
+    const expiry = async () =>
+      /^vivavoce_certificate_expiry_timestamp_seconds (\d+)$/m.exec(
+        await rehearsal.service.metrics.registry.metrics(),
+      )?.[1];
+    const inDays = async () => Math.round((Number(await expiry()) * 1000 - Date.now()) / 86_400_000);
+    expect(await inDays()).toBe(2);
+    await writeCertificate(folder, "third", 9);
+    rehearsal.service.reloadTls();
+    expect(await inDays()).toBe(9);
+    expect(rehearsal.logged.at(-1)).toMatchObject({ message: "certificate loaded", expires: expect.any(String) });
+    vi.useFakeTimers({ now: Date.now() + 10 * 86_400_000, toFake: ["Date"] });
+    rehearsal.service.reloadTls();
+    vi.useRealTimers();
+    expect(rehearsal.logged.at(-1)).toMatchObject({ level: "error", message: "the certificate has expired" });
+    expect(await rehearse().service.metrics.registry.metrics()).not.toMatch(/^vivavoce_certificate_expiry/m);
+  });
+
   it("an invalid certificate is refused at start, and later leaves the old one in use", async () => {
     const broken = join(folder, "broken.pem");
     await writeFile(broken, "no certificate");
