@@ -43,6 +43,9 @@ export interface Call {
   readonly onIdle?: () => void;
 }
 
+/** What is known of a call that was not admitted. */
+type Unadmitted = Pick<Call, "protocol" | "address" | "requestId">;
+
 export interface DispatchLimits {
   readonly callSeconds: number;
   readonly mediaBytes: number;
@@ -225,7 +228,14 @@ export class Dispatcher {
     }
   }
 
-  /** Counts a live call that its transport refused before it came here. */
+  /** Counts and logs a live call whose transport authenticates the caller and refused it. */
+  notAdmitted(call: Unadmitted, error: unknown): void {
+    const observation = this.#observe(LISTEN, call);
+    observation.failed(error);
+    observation.ended();
+  }
+
+  /** Counts a live call that its transport refused before it came here, and logged. */
   refused(protocol: Protocol, code: StatusCode): void {
     this.parts.metrics.call(LISTEN.name, protocol, StatusCode[code] ?? "UNSPECIFIED", 0);
   }
@@ -343,7 +353,7 @@ export class Dispatcher {
     }
   }
 
-  #observe(method: DescMethod, call: Call) {
+  #observe(method: DescMethod, call: Unadmitted) {
     const { metrics, log } = this.parts;
     const operation = method.name;
     const startedAt = performance.now();

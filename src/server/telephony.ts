@@ -4,7 +4,6 @@ import type { Exchange } from "../telephony/exchange.js";
 import type { Line } from "../telephony/line.js";
 import { fieldsOf, jsonOf } from "../telephony/port.js";
 import { Switchboard } from "../telephony/switchboard.js";
-import { asStatusError } from "./call-errors.js";
 import type { ServerConfig } from "./config.js";
 import type { Dispatcher } from "./dispatch.js";
 import type { Guard } from "./guard.js";
@@ -56,7 +55,7 @@ export function createTelephony(
       };
       return answer().catch((error: unknown) => {
         const requestId = requestIdOf(request.headers.get("x-request-id") ?? undefined);
-        parts.dispatcher().refused("telephony", asStatusError(error).code);
+        parts.dispatcher().notAdmitted({ protocol: "telephony", address, requestId }, error);
         return responseOf(failureAnswer(parts.log, error, requestId));
       });
     },

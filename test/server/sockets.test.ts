@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { type ListenRequest, ListenResponseSchema, StatusCode } from "../../src/contract/index.js";
-import type { Dispatcher } from "../../src/server/dispatch.js";
+import type { Call, Dispatcher } from "../../src/server/dispatch.js";
 import { jsonLog } from "../../src/server/log.js";
 import { Refusal } from "../../src/server/refusal.js";
 import { liveSocketRoute } from "../../src/server/websocket/live-socket.js";
@@ -50,7 +50,8 @@ beforeAll(async () => {
     localOnly: false,
   });
   const dispatcher = {
-    refused: (_: unknown, protocol: string, code: StatusCode) => counted.push(`${protocol} ${StatusCode[code]}`),
+    notAdmitted: (_: unknown, { protocol, address }: Call, { code }: Refusal) =>
+      counted.push(`${protocol} ${address} ${StatusCode[code]}`),
     async *live(_: unknown, messages: AsyncIterable<ListenRequest>, { ended }: { ended: AbortController }) {
       closed = once(ended.signal, "abort");
       for await (const { content } of messages) {
@@ -180,7 +181,7 @@ it("the token comes in the header, or as a subprotocol", async () => {
   await connect("/live", ["vivavoce.live.v1"]);
   expect(authorization).toBeNull();
   expect(await connect("/live", [], { authorization: "Bearer wrong" })).toBe(401);
-  expect(counted).toEqual(["websocket NOT_AUTHORIZED"]);
+  expect(counted).toEqual(["websocket peer NOT_AUTHORIZED"]);
 });
 
 it("a peer that speaks the protocol is told why it is refused: a page cannot see it in the handshake", async () => {

@@ -256,6 +256,10 @@ describe("telephone lines", () => {
     expect(await announce("nobody", "{}")).toMatchObject({ status: { statusCode: "NOT_FOUND" } });
     expect(await announce("web", "{}")).toMatchObject({ status: { statusCode: "NOT_FOUND" } });
     expect(logged.filter(({ level }) => level === "error")).toEqual([]);
+    const refused = { message: "call", operation: "Listen", protocol: "telephony", address: expect.any(String) };
+    expect(logged).toContainEqual(
+      expect.objectContaining({ ...refused, requestId: "mine", status: "NOT_AUTHORIZED", reason: expect.any(String) }),
+    );
     expect([...box.linePorts.keys()]).toEqual(["desk", "foreign"]);
   });
 

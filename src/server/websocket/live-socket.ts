@@ -33,7 +33,7 @@ export function liveSocketRoute(dispatcher: Dispatcher, guard: Guard): SocketRou
     async open({ request, address, requestId }) {
       const authorization = request.headers.authorization ?? bearerOf(request.headers["sec-websocket-protocol"]);
       const caller = await guard.admit(authorization ?? null, address).catch((error: unknown) => {
-        dispatcher.refused("websocket", asStatusError(error).code);
+        dispatcher.notAdmitted({ protocol: "websocket", address, requestId }, error);
         // A page cannot see why a handshake failed, so a peer that speaks our protocol is told in it.
         const isOurs = request.headers["sec-websocket-protocol"]?.split(/ *, */).includes(LIVE_PROTOCOL);
         if (!isOurs || !(error instanceof StatusError)) throw error;
