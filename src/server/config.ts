@@ -214,7 +214,16 @@ export class ConfigError extends Error {
 }
 
 export function dataFolder(): string {
-  return join(process.env.XDG_DATA_HOME || join(homedir(), ".local", "share"), "vivavoce");
+  return join(process.env.XDG_DATA_HOME || join(home(), ".local", "share"), "vivavoce");
+}
+
+/** A user id that the system does not know has no home. Container runtimes then set this one. */
+function home(): string {
+  try {
+    return homedir();
+  } catch {
+    return "/";
+  }
 }
 
 /** The last evaluation of this user on this machine. */
