@@ -104,10 +104,30 @@ const instant = z.iso.datetime();
 /** How far the length of a unit vector may be off after conversion to decimals and back. */
 const unitTolerance = 1e-3;
 
+/**
+ * Stops at the first fault, the only one that is reported. zod collects all: those of a few megabytes of wrong values would stop the
+ * process for a minute, or take all its memory.
+ */
+const listOf = <Element extends z.ZodType>(element: Element) =>
+  z.array(z.unknown()).transform((values, context) => {
+    const checked: z.output<Element>[] = [];
+    for (const [i, value] of values.entries()) {
+      const { data, error } = element.safeParse(value, reportInput);
+      if (error) {
+        const { path, ...fault } = error.issues[0]!;
+        context.issues.push({ ...fault, path: [i, ...path] } as z.core.$ZodRawIssue);
+        return z.NEVER;
+      }
+      checked.push(data);
+    }
+    return checked;
+  });
+
 function profileSchema({ dimensions }: ModelInfo) {
   const embedding = z
-    .array(z.number())
+    .array(z.unknown())
     .length(dimensions)
+    .pipe(z.array(z.number()))
     .transform((values) => Float32Array.from(values))
     .refine((values) => Math.abs(Math.hypot(...values) - 1) < unitTolerance, "an embedding must have unit length");
   const voice = z.strictObject({
@@ -144,7 +164,7 @@ function profileSchema({ dimensions }: ModelInfo) {
     createdAt: instant,
     addedAt: instant,
     embedding: embedding.nullable(),
-    windows: z.array(z.strictObject({ embedding, speechSeconds: amount, startSeconds: amount, endSeconds: amount })),
+    windows: listOf(z.strictObject({ embedding, speechSeconds: amount, startSeconds: amount, endSeconds: amount })),
   });
   return z.strictObject({
     format: z.literal(exportFormat.format),
@@ -163,11 +183,11 @@ function profileSchema({ dimensions }: ModelInfo) {
       grown: z
         .strictObject({
           enrolled: voice,
-          sessions: z.array(voice.extend({ sessionId: z.string(), at: time })),
+          sessions: listOf(voice.extend({ sessionId: z.string(), at: time })),
         })
         .optional(),
     }),
-    segments: z.array(segment),
+    segments: listOf(segment),
   });
 }
 

@@ -194,6 +194,24 @@ test("a modified export is rejected with the name of the field, and creates no p
   expect((await processor.listVoiceprintProfiles({ context })).profiles).toEqual([]);
 });
 
+test("megabytes of wrong values are refused at the first one; to list all of them would take a minute and gigabytes", async () => {
+  const { voices } = await device();
+  const [profile] = await voices.export("ada");
+  const { processor, context } = await openWorld();
+  const { template, segments } = profile!;
+  const wrong = (value: unknown) => Array.from({ length: 1_000_000 }, () => value);
+  const { grown: _, ...plain } = template!;
+  for (const [change, words] of [
+    [{ segments: wrong({}) }, /segments\.0\.processedAudioId: is missing$/],
+    [{ segments: [{ ...segments[0]!, windows: wrong(0) }] }, /segments\.0\.windows\.0: must be an object, got 0$/],
+    [{ template: { ...plain, grown: { enrolled: {}, sessions: wrong(0) } } }, /template\.grown\.enrolled/],
+    [{ template: { ...plain, embedding: wrong("x") } }, /embedding: must have exactly (\d+) values, got 1000000$/],
+  ] as const) {
+    const bytes = new TextEncoder().encode(JSON.stringify({ ...profile, ...change }));
+    await expect(processor.importVoiceprintProfile({ context, profile: bytes })).rejects.toThrow(words);
+  }
+});
+
 test("a store failure in the middle leaves no profile behind", async () => {
   const { voices } = await device();
   const sealed = await voices.export("ada", { passphrase });
