@@ -91,7 +91,16 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
       return;
     }
     const caller = createContextValues().set(address, parts.addressOf(request));
-    handle(universalRequestFromNodeRequest(request, response, undefined, caller))
+    let call: UniversalServerRequest;
+    try {
+      call = universalRequestFromNodeRequest(request, response, undefined, caller);
+    } catch {
+      // Host and path are no URL, or there is no host.
+      response.writeHead(400);
+      response.end();
+      return;
+    }
+    handle(call)
       .then((answer) => (path === LISTEN_PATH ? whileRead(answer, response, parts.liveIdleSeconds) : answer))
       .then((answer) => universalResponseToNodeResponse(answer, response))
       .catch((error: unknown) => {

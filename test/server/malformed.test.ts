@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import http2 from "node:http2";
+import net from "node:net";
 import { fromBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -248,6 +249,27 @@ describe("a malformed message is refused with the contract's status in the detai
     const [answered] = await once(stream, "response");
     expect(answered[":status"]).toBe(405);
     expect(rehearsal.logged.filter(({ level }) => level === "error")).toEqual([]);
+  });
+
+  it.each([
+    ["a host that is none", `POST ${PATH}`, "host: a<b\r\n", "application/json"],
+    ["a host that is none, an unknown method", "POST /nothing/Here", "host: a<b\r\n", "application/grpc"],
+    ["no host", `POST ${PATH}`, "", "application/grpc-web+proto"],
+    ["a path that is none", "POST //", "host: box\r\n", "application/grpc"],
+  ])("%s gets 400, and the next call is answered", async (_, start, host, type) => {
+    const socket = net.connect(Number(new URL(url).port), "127.0.0.1");
+    socket.end(`${start} HTTP/1.0\r\n${host}content-type: ${type}\r\ncontent-length: 2\r\n\r\n{}`);
+    const [answer] = await once(socket, "data");
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 400 /);
+    expect((await overGrpc(framed(new Uint8Array(0)))).code).toBe("0");
+  });
+
+  it("a path that is none gets 400 over HTTP/2 too", async () => {
+    const stream = session.request({ ":method": "POST", ":path": "//", "content-type": "application/grpc" });
+    stream.end();
+    const [answered] = await once(stream, "response");
+    expect(answered[":status"]).toBe(400);
+    stream.close();
   });
 
   it("repeats no more than 200 characters of a path that does not exist", async () => {
