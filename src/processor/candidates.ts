@@ -1,5 +1,12 @@
 /** The prints to compare audio with, given one by one or as a group or watchlist. */
-import { DecisionReason, EnrollStatus, type ListOfUniqueId, type UniqueIdAndTag } from "../contract/index.js";
+import {
+  DecisionReason,
+  type DetectKnownFraudstersRequest,
+  EnrollStatus,
+  type IdentifyRequest,
+  type ListOfUniqueId,
+  type UniqueIdAndTag,
+} from "../contract/index.js";
 import type { CallOptions, Score } from "../engine/port.js";
 import {
   type Group,
@@ -47,15 +54,17 @@ const mostGroupsWithTag = 256;
 export const numberScored = ({ count }: Candidates, scored: readonly ScoredPrint[]): number =>
   scored.length > 0 && count > mostScoredDirectly ? count : scored.length;
 
-export async function candidatesByIds(
+/** The prints that a request names: one by one, or as a group or watchlist. */
+export const candidatesByTarget = async (
   deps: Dependencies,
   scopeId: Id,
-  list: ListOfUniqueId,
   kind: OwnerKind,
+  target: IdentifyRequest["target"] | DetectKnownFraudstersRequest["target"],
   options: OperationOptions,
-): Promise<Candidates> {
-  return candidatesOf(deps, scopeId, kind, await someProfilesOf(deps, scopeId, list, kind, options));
-}
+): Promise<Candidates> =>
+  target.case === "group" || target.case === "watchlist"
+    ? candidatesByGroup(deps, scopeId, kind, target.value, target.case)
+    : candidatesOf(deps, scopeId, kind, await someProfilesOf(deps, scopeId, target.value!, kind, options));
 
 /** At least one profile, and all of this kind. */
 export async function someProfilesOf(
@@ -150,23 +159,14 @@ export async function candidatesByGroup(
   also: readonly FoundProfile[] = [],
 ): Promise<Candidates> {
   const { groups, tag } = await findGroups(deps, scopeId, kind === "person" ? "group" : "watchlist", target, field);
-  const sets = () => ({
-    named: new Set(groups.flatMap((group) => group.profileIds)),
-    owners: new Set(groups.flatMap((group) => group.ownerIds)),
-  });
   if (groups.reduce((sum, group) => sum + group.profileIds.length + group.ownerIds.length, 0) <= mostScoredDirectly) {
-    const { named, owners } = sets();
-    const members = (await membersOf(deps, scopeId, named, owners)).filter((found) => tag === "" || found.tag === tag);
-    return candidatesOf(deps, scopeId, kind, [...members, ...also]);
+    return candidatesOf(deps, scopeId, kind, [...(await membersOf(deps, scopeId, groups, tag)), ...also]);
   }
   const given = also.filter(isPrint).map((print) => print.profileId);
   const { valid, revisions } = await deps.galleries.search(scopeId, kind, (loaded) => {
     const key = [tag, ...groups.map((group) => group.id)].join();
     const of = groups.flatMap((group) => [group.profileIds, group.ownerIds]);
-    const members = loaded.remembered(key, of, () => {
-      const { named, owners } = sets();
-      return validMembers(loaded, named, owners, tag);
-    });
+    const members = loaded.remembered(key, of, () => validMembers(loaded, groups, tag));
     const more = given.filter((id) => loaded.members.has(id) && !members.has(id));
     const found = more.length === 0 ? members : new Set([...members, ...more]);
     return { valid: found, revisions: revisionsOf(loaded, found) };
@@ -174,12 +174,13 @@ export async function candidatesByGroup(
   return candidatesIn(deps, scopeId, kind, valid, revisions, async () => DecisionReason.NO_SCORES);
 }
 
-function validMembers(
-  { members }: LoadedGallery,
-  named: ReadonlySet<Id>,
-  owners: ReadonlySet<Id>,
-  tag: string,
-): ReadonlySet<Id> {
+const namedBy = (groups: readonly Group[]) => ({
+  named: new Set(groups.flatMap((group) => group.profileIds)),
+  owners: new Set(groups.flatMap((group) => group.ownerIds)),
+});
+
+function validMembers({ members }: LoadedGallery, groups: readonly Group[], tag: string): ReadonlySet<Id> {
+  const { named, owners } = namedBy(groups);
   const found = new Set<Id>();
   const consider = (id: Id, member: GalleryMember | undefined) => {
     if (member && (tag === "" || member.tag === tag)) found.add(id);
@@ -227,20 +228,21 @@ export async function findGroups(
   return { groups, tag: "" };
 }
 
-/** Every profile of a group, trained or not. Members that have been erased are left out. */
+/** Every profile of these groups with the tag, if one is given, trained or not. Members that have been erased are left out. */
 export async function membersOf(
   deps: Dependencies,
   scopeId: Id,
-  profileIds: ReadonlySet<Id>,
-  ownerIds: ReadonlySet<Id>,
+  groups: readonly Group[],
+  tag: string,
 ): Promise<FoundProfile[]> {
   const { profiles } = deps.store;
-  const prints = await deps.prints.get(scopeId, [...profileIds]);
+  const { named, owners } = namedBy(groups);
+  const prints = await deps.prints.get(scopeId, [...named]);
   const trained = new Set(prints.map((print) => print.profileId));
-  const untrained = [...profileIds].filter((id) => !trained.has(id));
+  const untrained = [...named].filter((id) => !trained.has(id));
   const others = untrained.length > 0 ? await profiles.getMany(scopeId, untrained) : [];
-  const owned = ownerIds.size > 0 ? await profiles.ofOwners(scopeId, [...ownerIds]) : [];
-  return [...prints, ...[...others, ...owned].map(asFound)];
+  const owned = owners.size > 0 ? await profiles.ofOwners(scopeId, [...owners]) : [];
+  return [...prints, ...[...others, ...owned].map(asFound)].filter((found) => tag === "" || found.tag === tag);
 }
 
 const asFound = (profile: Profile): FoundProfile =>

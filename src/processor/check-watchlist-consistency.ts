@@ -49,15 +49,7 @@ async function targets(
   target: CheckWatchlistConsistencyRequest["target"],
   options: OperationOptions,
 ): Promise<FoundProfile[]> {
-  if (target.case === "watchlist") {
-    const { groups, tag } = await findGroups(deps, scopeId, "watchlist", target.value, "watchlist");
-    const members = await membersOf(
-      deps,
-      scopeId,
-      new Set(groups.flatMap((group) => group.profileIds)),
-      new Set(groups.flatMap((group) => group.ownerIds)),
-    );
-    return members.filter((found) => tag === "" || found.tag === tag);
-  }
-  return someProfilesOf(deps, scopeId, target.value!, "fraudster", options);
+  if (target.case !== "watchlist") return someProfilesOf(deps, scopeId, target.value!, "fraudster", options);
+  const { groups, tag } = await findGroups(deps, scopeId, "watchlist", target.value, "watchlist");
+  return membersOf(deps, scopeId, groups, tag);
 }

@@ -1,4 +1,4 @@
-import { candidatesByGroup, candidatesByIds, numberScored } from "./candidates.js";
+import { candidatesByTarget, numberScored } from "./candidates.js";
 import { analyzeAndCompare, fraudPart } from "./check.js";
 import { concludeCheck, scoreOf, voiceprintResult } from "./check-result.js";
 import { openContext } from "./context.js";
@@ -9,12 +9,8 @@ import { findAudio } from "./recorded-audio.js";
 export const detectKnownFraudsters: Implementation<"detectKnownFraudsters"> = async (deps, request, options) => {
   const context = await openContext(deps, request.context);
   const { scopeId, set } = context;
-  const { target } = request;
   const source = await findAudio(deps, scopeId, request.audio);
-  const candidates =
-    target.case === "watchlist"
-      ? await candidatesByGroup(deps, scopeId, "fraudster", target.value, "watchlist")
-      : await candidatesByIds(deps, scopeId, target.value!, "fraudster", options);
+  const candidates = await candidatesByTarget(deps, scopeId, "fraudster", request.target, options);
   const part = fraudPart(candidates, set);
   const { analyzed, results } = await analyzeAndCompare(deps, context, source, request, [part], options);
   const result = results[0]!;

@@ -1,21 +1,19 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { IdentifyRequest, IdentifyResultSchema } from "../contract/index.js";
-import type { Id } from "../store/port.js";
+import type { IdentifyResultSchema } from "../contract/index.js";
 import type { AnalyzedAudio, PartResult } from "./analyzed-audio.js";
-import { type Candidates, candidatesByGroup, candidatesByIds } from "./candidates.js";
+import { candidatesByTarget } from "./candidates.js";
 import { analyzeAndCompare, authenticationPart } from "./check.js";
 import { concludeCheck, scoreOf, voiceprintResult } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
-import type { Dependencies, Implementation, OperationOptions } from "./dependencies.js";
+import type { Dependencies, Implementation } from "./dependencies.js";
 import { findAudio } from "./recorded-audio.js";
 
 /** Checks audio against any number of persons' profiles, or a group. */
 export const identify: Implementation<"identify"> = async (deps, request, options) => {
   const context = await openContext(deps, request.context);
   const { scopeId, set } = context;
-  const { target } = request;
   const source = await findAudio(deps, scopeId, request.audio);
-  const candidates = await identificationTargets(deps, scopeId, target, options);
+  const candidates = await candidatesByTarget(deps, scopeId, "person", request.target, options);
   const part = authenticationPart(candidates, set);
   const { analyzed, results } = await analyzeAndCompare(deps, context, source, request, [part], options);
   return { result: await concludeIdentification(deps, context, "Identify", analyzed, results[0]!) };
@@ -35,13 +33,3 @@ export async function concludeIdentification(
     voiceprintResults: result.scored.map(voiceprintResult),
   };
 }
-
-export const identificationTargets = (
-  deps: Dependencies,
-  scopeId: Id,
-  target: IdentifyRequest["target"],
-  options: OperationOptions,
-): Promise<Candidates> =>
-  target.case === "group"
-    ? candidatesByGroup(deps, scopeId, "person", target.value, "group")
-    : candidatesByIds(deps, scopeId, target.value!, "person", options);

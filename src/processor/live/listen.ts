@@ -12,13 +12,13 @@ import {
 import type { LiveOptions } from "../../contract/operations.js";
 import type { PartResult } from "../analyzed-audio.js";
 import { findSeparation, refuseSeparation } from "../caller-voice.js";
-import { assertKind, candidatesOf, findOneProfile } from "../candidates.js";
+import { assertKind, candidatesByTarget, candidatesOf, findOneProfile } from "../candidates.js";
 import { authenticationPart, type Part } from "../check.js";
 import { partRisk } from "../check-result.js";
 import { type OpenContext, openContext } from "../context.js";
 import type { Dependencies, OperationOptions } from "../dependencies.js";
 import { invalid } from "../failures.js";
-import { concludeIdentification, identificationTargets } from "../identify.js";
+import { concludeIdentification } from "../identify.js";
 import { duration, ifKnown, riskResult } from "../messages.js";
 import { findProfileToChange } from "../profiles.js";
 import { concludeVerification } from "../verify.js";
@@ -337,7 +337,7 @@ async function openTask(
       );
     }
     case "identify": {
-      const candidates = await identificationTargets(deps, scopeId, task.value.target, options);
+      const candidates = await candidatesByTarget(deps, scopeId, "person", task.value.target, options);
       return check(
         {
           parts: [authenticationPart(candidates, set)],
