@@ -1,5 +1,6 @@
 /** Converts stored records to messages of the contract. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type Duration, durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   type AudioDetailsSchema,
   type CalibrationModelDetailsSchema,
@@ -22,10 +23,7 @@ export const idIfAny = (value: Id | null): MessageInitShape<typeof UniqueIdSchem
 /** Leaves a wrapper field absent if there is no value. */
 export const ifKnown = <T>(value: T | null | undefined): T | undefined => value ?? undefined;
 
-export function duration(seconds: number): { seconds: bigint; nanos: number } {
-  const ms = Math.round(seconds * 1000);
-  return { seconds: BigInt(Math.floor(ms / 1000)), nanos: (ms % 1000) * 1_000_000 };
-}
+export const duration = (seconds: number): Duration => durationFromMs(Math.round(seconds * 1000));
 
 /** Reported for audio whose voices were separated. */
 export interface SeparatedAudio {
@@ -40,7 +38,7 @@ export function consentMessage(
 ): MessageInitShape<typeof ConsentSchema> | undefined {
   if (!consent) return undefined;
   const state = consent.state === "given" ? ConsentState.GIVEN : ConsentState.WITHDRAWN;
-  return { state, time: duration(consent.at / 1000), reference: consent.reference };
+  return { state, time: timestampFromMs(consent.at), reference: consent.reference };
 }
 
 export interface DescribedAudio
