@@ -55,12 +55,7 @@ function weightOf(weights: Float64Array | null, i: number): number {
   return weights === null ? 1 : weights[i]!;
 }
 
-interface Totals {
-  readonly same: number;
-  readonly different: number;
-}
-
-function totals(trials: SortedTrials, weights: Float64Array | null): Totals {
+function totals(trials: SortedTrials, weights: Float64Array | null) {
   let same = 0;
   let different = 0;
   for (let i = 0; i < trials.scores.length; i++) {

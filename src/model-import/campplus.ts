@@ -14,7 +14,7 @@ import {
   repeated,
   residualBlock,
   shapeOf,
-  stemMatrix,
+  stemTensors,
   unlike,
   usersIn,
 } from "./layers.js";
@@ -24,7 +24,6 @@ import type { OnnxGraph, OnnxNode } from "./onnx.js";
 import {
   balancedSteps,
   byteMost,
-  featureStep,
   fineSteps,
   heldSteps,
   type Matrix,
@@ -215,17 +214,7 @@ function quantize(
   moments: MomentsOf,
 ) {
   const held = (name: string) => heldSteps(peaks(name), high, room);
-  const out: NamedTensor[] = quantized(
-    "front.conv1",
-    [frontChannels, 3, 4],
-    { weight: stemMatrix(stem.weight), bias: stem.bias },
-    {
-      inSteps: new Float64Array(12).fill(featureStep),
-      outSteps: held(front[0]!.conv1.input),
-      most: wordMost,
-      high: wordHigh,
-    },
-  );
+  const out = stemTensors("front.conv1", stem, held(front[0]!.conv1.input));
   const wide = { most: wordMost, high, times: quadTimes };
   for (const [i, block] of front.entries()) {
     const y = held(front[i + 1]?.conv1.input ?? frontEnd.input);

@@ -3,7 +3,7 @@
  * outputs concatenated, attentive statistics, a linear map. Its convolutions have the same order in every export.
  */
 
-import { flatLayer, mapOf, type StatisticsMap } from "./flat-layers.js";
+import { flatLayer, mapOf } from "./flat-layers.js";
 import { type Convolution, LayerOrder, type Users, unlike, usersIn } from "./layers.js";
 import type { Peaks, RecognizedNetwork } from "./network.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
@@ -25,14 +25,7 @@ interface Block {
   readonly output: string;
 }
 
-interface Ecapa {
-  readonly first: BoundedConvolution;
-  readonly blocks: readonly Block[];
-  readonly all: BoundedConvolution;
-  readonly hidden: BoundedConvolution;
-  readonly score: Convolution;
-  readonly map: StatisticsMap;
-}
+type Ecapa = ReturnType<typeof layersOf>;
 
 /** `null` if the graph is another network. */
 export function findEcapa(graph: OnnxGraph): RecognizedNetwork | null {
@@ -64,7 +57,7 @@ export function findEcapa(graph: OnnxGraph): RecognizedNetwork | null {
   };
 }
 
-function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Ecapa {
+function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]) {
   const users = usersIn(graph);
   const maker = (name: string) => graph.nodes.find(({ outputs }) => outputs.includes(name));
   const order = new LayerOrder("an ECAPA-TDNN", graph, convolutions);

@@ -2,7 +2,7 @@
 import { ImportRefusal } from "./import-refusal.js";
 import type { Peaks } from "./network.js";
 import type { FloatTensor, OnnxGraph, OnnxNode } from "./onnx.js";
-import { fineSteps, type Matrix, type NamedTensor, quantized } from "./quantize.js";
+import { featureStep, fineSteps, type Matrix, type NamedTensor, quantized, wordHigh, wordMost } from "./quantize.js";
 
 export type Users = (name: string) => readonly OnnxNode[];
 
@@ -105,12 +105,13 @@ export function plane(
 }
 
 /** A first convolution [outputs][1][3 bins][3 frames]: one channel, so a row is 3 bins and a zero. */
-export function stemMatrix({ data }: FloatTensor): Matrix {
-  const outputs = data.length / 9;
-  const turned = new Float64Array(outputs * 12);
+export function stemTensors(name: string, { weight, bias }: Convolution, outSteps: Float64Array): NamedTensor[] {
+  const outputs = weight.data.length / 9;
+  const data = new Float64Array(outputs * 12);
   for (let o = 0; o < outputs; o++)
-    for (let b = 0; b < 3; b++) for (let f = 0; f < 3; f++) turned[o * 12 + f * 4 + b] = data[o * 9 + b * 3 + f]!;
-  return { outputs, inputs: 12, data: turned };
+    for (let b = 0; b < 3; b++) for (let f = 0; f < 3; f++) data[o * 12 + f * 4 + b] = weight.data[o * 9 + b * 3 + f]!;
+  const held = { inSteps: new Float64Array(12).fill(featureStep), outSteps, most: wordMost, high: wordHigh };
+  return quantized(name, [outputs, 3, 4], { weight: { outputs, inputs: 12, data }, bias }, held);
 }
 
 /** [outputs][channels][taps] as [outputs][taps][channels], the channels in the kernels' order: `theirs` is the graph's. */

@@ -11,23 +11,13 @@ import {
   repeated,
   residualBlock,
   shapeOf,
-  stemMatrix,
+  stemTensors,
   unlike,
   usersIn,
 } from "./layers.js";
 import type { Peaks, RecognizedNetwork } from "./network.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
-import {
-  balancedSteps,
-  byteMost,
-  featureStep,
-  fineSteps,
-  type Layer,
-  type NamedTensor,
-  quantized,
-  wordHigh,
-  wordMost,
-} from "./quantize.js";
+import { balancedSteps, byteMost, fineSteps, type Layer, type NamedTensor, quantized } from "./quantize.js";
 
 const stages = [
   { blocks: 3, channels: 32 },
@@ -53,13 +43,7 @@ interface Block extends Residual {
   readonly words: boolean;
 }
 
-interface Resnet34 {
-  readonly stem: Convolution;
-  readonly blocks: readonly Block[];
-  /** Name of the input of the statistics. */
-  readonly last: string;
-  readonly map: Layer;
-}
+type Resnet34 = NonNullable<ReturnType<typeof layersOf>>;
 
 /** `null` if the graph is another network. */
 export function findResnet34(graph: OnnxGraph): RecognizedNetwork | null {
@@ -78,7 +62,7 @@ export function findResnet34(graph: OnnxGraph): RecognizedNetwork | null {
   };
 }
 
-function layersOf(graph: OnnxGraph): Resnet34 | null {
+function layersOf(graph: OnnxGraph) {
   const readers = usersIn(graph);
   const users = (name: string, type: string) => readers(name).filter((node) => node.type === type);
   const first = graph.nodes.find(({ type }) => type === "Conv");
@@ -124,6 +108,7 @@ function layersOf(graph: OnnxGraph): Resnet34 | null {
       x = after(sum, "Relu");
       inputs = channels;
     }
+  // `last` is the input of the statistics.
   return { stem, blocks, last: x, map: mapOf(graph) };
 }
 
@@ -177,18 +162,7 @@ function quantize({ stem, blocks, last, map }: Resnet34, peaks: Peaks): NamedTen
   const steps = (input: string, ...reading: (Convolution | null)[]) =>
     balancedSteps(largestOf(...reading.filter((one) => one !== null)), peaks(input), high);
   let x = steps(blocks[0]!.input, blocks[0]!.conv1);
-  const features = new Float64Array(12).fill(featureStep);
-  const made = quantized(
-    "stem",
-    [32, 3, 4],
-    { weight: stemMatrix(stem.weight), bias: stem.bias },
-    {
-      inSteps: features,
-      outSteps: x,
-      most: wordMost,
-      high: wordHigh,
-    },
-  );
+  const made = stemTensors("stem", stem, x);
   for (const [i, block] of blocks.entries()) {
     const following = blocks[i + 1];
     const h = steps(block.between, block.conv2);

@@ -3,7 +3,7 @@
  * excitation and, in some blocks, its input added through a convolution; attentive statistics, a linear map. In every export its layers
  * are in the order of computation.
  */
-import { flatLayer, isWeighted, mapOf, type StatisticsMap, shapeless } from "./flat-layers.js";
+import { flatLayer, isWeighted, mapOf, shapeless } from "./flat-layers.js";
 import { type Convolution, LayerOrder, unlike, usersIn } from "./layers.js";
 import type { Peaks, RecognizedNetwork } from "./network.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
@@ -20,12 +20,7 @@ interface Block {
   readonly output: string;
 }
 
-interface Titanet {
-  readonly blocks: readonly Block[];
-  readonly hidden: BoundedConvolution;
-  readonly score: Convolution;
-  readonly map: StatisticsMap;
-}
+type Titanet = ReturnType<typeof layersOf>;
 
 /** `null` if the graph is another network. */
 export function findTitanet(graph: OnnxGraph): RecognizedNetwork | null {
@@ -57,7 +52,7 @@ const isDepthwise = (graph: OnnxGraph, node: OnnxNode): boolean => {
   return node.type === "Conv" && inputs === 1 && outputs! > 1 && node.attributes.get("group")?.integer === outputs;
 };
 
-function layersOf(graph: OnnxGraph, weighted: readonly OnnxNode[]): Titanet {
+function layersOf(graph: OnnxGraph, weighted: readonly OnnxNode[]) {
   const users = usersIn(graph);
   /** The next operator of a type downstream, skipping operators that change no value or only mask frames past the end. */
   const following = (name: string, type: string): string => {
