@@ -4,36 +4,23 @@ import { inStoreWords, type SqlContext } from "./context.js";
 import type { Queries } from "./database.js";
 import { escapeText, keyOf, rowKey, unescapeText } from "./text.js";
 
-interface GroupRow extends Record<string, unknown> {
+/** A group, with what `GROUP` or `SIZE` computes of its members. */
+interface GroupRow<Computed> extends Record<string, unknown> {
   readonly data: string;
-  readonly profiles: string[] | null;
-  readonly owners: string[] | null;
+  readonly profiles: Computed;
+  readonly owners: Computed;
 }
 
-const GROUP = `
-  SELECT g.data,
-    (SELECT array_agg(m.member::text ORDER BY m.position) FROM vivavoce.group_members m
-     WHERE m.scope = g.scope AND m.group_id = g.id AND m.kind = 'profile') AS profiles,
-    (SELECT array_agg(m.member::text ORDER BY m.position) FROM vivavoce.group_members m
-     WHERE m.scope = g.scope AND m.group_id = g.id AND m.kind = 'owner') AS owners
-  FROM vivavoce.groups g`;
+const groupsWith = (computed: string): string => {
+  const of = (kind: string) => `(SELECT ${computed} FROM vivavoce.group_members m
+     WHERE m.scope = g.scope AND m.group_id = g.id AND m.kind = '${kind}')`;
+  return `SELECT g.data, ${of("profile")} AS profiles, ${of("owner")} AS owners FROM vivavoce.groups g`;
+};
+const GROUP = groupsWith("array_agg(m.member::text ORDER BY m.position)");
+const SIZE = groupsWith("count(*)");
 
 /** The tag as JSON, which holds any text. The same expression as in its index: see the migrations. */
 const TAG = String.raw`(substring(data FROM '"tag":("(?:[^"\\]|\\.)*")') COLLATE "C")`;
-
-interface SizeRow extends Record<string, unknown> {
-  readonly data: string;
-  readonly profiles: number | string;
-  readonly owners: number | string;
-}
-
-const SIZE = `
-  SELECT g.data,
-    (SELECT count(*) FROM vivavoce.group_members m
-     WHERE m.scope = g.scope AND m.group_id = g.id AND m.kind = 'profile') AS profiles,
-    (SELECT count(*) FROM vivavoce.group_members m
-     WHERE m.scope = g.scope AND m.group_id = g.id AND m.kind = 'owner') AS owners
-  FROM vivavoce.groups g`;
 
 export function createGroups({ database }: SqlContext): Store["groups"] {
   /** Locks the group against a concurrent delete while its members change. */
@@ -70,10 +57,10 @@ export function createGroups({ database }: SqlContext): Store["groups"] {
       await inStoreWords(group.id, insert);
     },
     async get(scopeId, kind, id) {
-      const rows = await database.query<GroupRow>(`${GROUP} WHERE g.scope = $1 AND g.id = $2 AND g.kind = $3`, [
-        ...rowKey(scopeId, id),
-        kind,
-      ]);
+      const rows = await database.query<GroupRow<string[] | null>>(
+        `${GROUP} WHERE g.scope = $1 AND g.id = $2 AND g.kind = $3`,
+        [...rowKey(scopeId, id), kind],
+      );
       return rows[0] ? readGroup(rows[0]) : null;
     },
     async version(scopeId, kind, id) {
@@ -93,7 +80,7 @@ export function createGroups({ database }: SqlContext): Store["groups"] {
       return rows.map(({ id }) => unescapeText(id));
     },
     async sizes(scopeId, kind, after, limit) {
-      const rows = await database.query<SizeRow>(
+      const rows = await database.query<GroupRow<number | string>>(
         `${SIZE} WHERE g.scope = $1 AND g.id > $2 AND g.kind = $3 ORDER BY g.id LIMIT $4`,
         [...rowKey(scopeId, after ?? ""), kind, limit],
       );
@@ -148,7 +135,7 @@ async function addMembers(tx: Queries, group: readonly string[], { profileIds, o
   }
 }
 
-function readGroup({ data, profiles, owners }: GroupRow): Group {
+function readGroup({ data, profiles, owners }: GroupRow<string[] | null>): Group {
   return {
     ...JSON.parse(data),
     profileIds: (profiles ?? []).map(unescapeText),
