@@ -1,5 +1,5 @@
 /** Modal dialogs. The browser keeps the focus inside, restores it afterwards if it can, and closes the dialog with Escape. */
-import { element } from "../dom.js";
+import { button, element } from "../dom.js";
 import { focusAgain } from "./focus.js";
 import { strings } from "./strings.js";
 import type { Cell } from "./table.js";
@@ -31,7 +31,7 @@ export function openDialog(heading: string, ...content: readonly Cell[]): Dialog
       "div",
       { class: "dialog-head" },
       element("h2", { id: labelId, tabindex: -1 }, heading),
-      element("button", { type: "button", class: "quiet", click: close }, strings.close),
+      button(strings.close, "quiet", close),
     ),
     place,
   );
@@ -76,7 +76,7 @@ export interface Question {
 /** A form in a dialog, which closes after `submit` succeeds. */
 export function ask({ heading, note, fields = [], action, isDangerous = false, submit }: Question): void {
   const trouble = element("p", { class: "trouble", role: "alert" });
-  const button = element("button", { type: "submit", class: isDangerous ? "danger" : "main" }, action);
+  const submitButton = element("button", { type: "submit", class: isDangerous ? "danger" : "main" }, action);
   const form = element(
     "form",
     { class: "asked", autocomplete: "off" },
@@ -86,14 +86,14 @@ export function ask({ heading, note, fields = [], action, isDangerous = false, s
     element(
       "div",
       { class: "actions" },
-      button,
-      element("button", { type: "button", class: "quiet", click: () => dialog.close() }, strings.cancel),
+      submitButton,
+      button(strings.cancel, "quiet", () => dialog.close()),
     ),
   );
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    if (button.getAttribute("aria-disabled") === "true") return;
-    button.setAttribute("aria-disabled", "true");
+    if (submitButton.getAttribute("aria-disabled") === "true") return;
+    submitButton.setAttribute("aria-disabled", "true");
     trouble.textContent = "";
     try {
       await submit(new FormData(form));
@@ -101,7 +101,7 @@ export function ask({ heading, note, fields = [], action, isDangerous = false, s
     } catch (error) {
       trouble.textContent = strings.failed((error as Error).message);
     } finally {
-      button.removeAttribute("aria-disabled");
+      submitButton.removeAttribute("aria-disabled");
     }
   });
   const dialog = openDialog(heading, form);

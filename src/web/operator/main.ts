@@ -1,6 +1,6 @@
 /** The operator view: signs in, then polls the box for its data. */
 import type { BoxView } from "../../server/operator/view.js";
-import { element } from "../dom.js";
+import { button, element } from "../dom.js";
 import { language } from "../language.js";
 import { logo } from "../logo.js";
 import { Tabs } from "../tabs.js";
@@ -37,11 +37,10 @@ const heading = () =>
 
 /** Shows one sentence and a next step in place of the view. */
 function say(text: string, action?: { readonly label: string; readonly click: () => void }): void {
-  const button =
-    action && element("p", {}, element("button", { type: "button", class: "main", click: action.click }, action.label));
+  const next = action && element("p", {}, button(action.label, "main", action.click));
   document.body.replaceChildren(
     element("header", {}, heading()),
-    element("main", {}, element("p", { class: "notice", role: "status" }, text), ...(button ? [button] : [])),
+    element("main", {}, element("p", { class: "notice", role: "status" }, text), ...(next ? [next] : [])),
   );
 }
 
@@ -77,7 +76,7 @@ function sayFailure(error: unknown): void {
 function show(client: BoxClient, first: BoxView): void {
   let box = first;
   const state = element("span", { class: "state", role: "status" }, strings.live);
-  const pause = element("button", { type: "button", class: "quiet", click: () => live.toggle() }, strings.pause);
+  const pause = button(strings.pause, "quiet", () => live.toggle());
   const live = new Live(({ paused, lost }) => {
     const text = lost !== null ? strings.lost(lost) : paused ? strings.paused : strings.live;
     if (state.textContent !== text) state.textContent = text;
