@@ -48,14 +48,18 @@ export type Client = Omit<StoredClient, "secretHash"> & { readonly hasSecret: bo
 /** One environment of an application, identified by the application id. */
 export type Application = Omit<StoredApplication, "clients"> & { readonly clients: readonly Client[] };
 
-/** What is needed to create an application. */
-export interface NewApplication {
-  readonly name: string;
-  readonly environment: string;
-  readonly geography: string;
+/** What can be set of a geography; defaults apply to the rest. */
+export interface GeographySettings {
   readonly scopes?: readonly string[];
   readonly oauthServerUrl?: string;
   readonly endpoints?: Endpoints;
+}
+
+/** What is needed to create an application. */
+export interface NewApplication extends GeographySettings {
+  readonly name: string;
+  readonly environment: string;
+  readonly geography: string;
   /** Biometric scopes of the default client. */
   readonly gkScopes?: readonly string[];
 }
@@ -76,11 +80,7 @@ export interface Applications {
   /** Changes the names; ids and secrets stay the same. */
   rename(applicationId: string, names: { name?: string; environment?: string }): Promise<Application>;
   delete(applicationId: string): Promise<void>;
-  putGeography(
-    applicationId: string,
-    geography: string,
-    settings: { scopes?: readonly string[]; oauthServerUrl?: string; endpoints?: Endpoints },
-  ): Promise<Application>;
+  putGeography(applicationId: string, geography: string, settings: GeographySettings): Promise<Application>;
   createClient(
     applicationId: string,
     client: { name: string; geography?: string; gkScopes?: readonly string[] },
@@ -157,10 +157,7 @@ export function createApplications(options: {
   const { clock, random, secrets, revocations, defaults } = options;
   const applications = collection<StoredApplication>(options.documents, "token.applications");
 
-  const settings = (
-    given: { scopes?: readonly string[]; oauthServerUrl?: string; endpoints?: Endpoints },
-    before?: Geography,
-  ): Geography => ({
+  const settings = (given: GeographySettings, before?: Geography): Geography => ({
     oauthServerUrl: checkServerUrl(given.oauthServerUrl ?? before?.oauthServerUrl ?? defaults.oauthServerUrl),
     scopes: checkScopes(given.scopes ?? before?.scopes ?? RUNTIME_SCOPES),
     endpoints: { ...defaults.endpoints, ...before?.endpoints, ...checkEndpoints(given.endpoints) },
@@ -191,10 +188,10 @@ export function createApplications(options: {
   }
 
   /** Changes an application atomically; if `change` throws, nothing is written. */
-  const modify = (
+  const modify = <Next extends StoredApplication | null>(
     applicationId: string,
-    change: (application: StoredApplication) => StoredApplication,
-  ): Promise<StoredApplication> =>
+    change: (application: StoredApplication) => Next,
+  ): Promise<Next> =>
     applications.update(applicationId, (application) => {
       if (!application) throw missing("application", applicationId);
       return change(application);
@@ -213,8 +210,7 @@ export function createApplications(options: {
     };
     await end(change(await load(applicationId)).ended);
     let changed: ReturnType<typeof change> | undefined;
-    await applications.update(applicationId, (application) => {
-      if (!application) throw missing("application", applicationId);
+    await modify(applicationId, (application) => {
       changed = change(application);
       return changed.next;
     });

@@ -33,10 +33,13 @@ export async function readText(request: Request): Promise<string> {
 /** A form body. Each parameter may appear once (RFC 6749 §3.2); an empty parameter counts as missing. */
 export type Form = ReadonlyMap<string, string>;
 
+function checkType({ headers }: Request, wanted: string): void {
+  const type = (headers.get("Content-Type") ?? "").split(";")[0]?.trim().toLowerCase();
+  if (type !== wanted) throw invalidRequest(`the body must be ${wanted}`);
+}
+
 export async function readForm(request: Request): Promise<Form> {
-  const type = (request.headers.get("Content-Type") ?? "").split(";")[0]?.trim().toLowerCase();
-  if (type !== "application/x-www-form-urlencoded")
-    throw invalidRequest("the body must be application/x-www-form-urlencoded");
+  checkType(request, "application/x-www-form-urlencoded");
   const form = new Map<string, string>();
   const seen = new Set<string>();
   for (const [name, value] of new URLSearchParams(await readText(request))) {
@@ -48,8 +51,7 @@ export async function readForm(request: Request): Promise<Form> {
 }
 
 export async function readJson(request: Request): Promise<unknown> {
-  const type = (request.headers.get("Content-Type") ?? "").split(";")[0]?.trim().toLowerCase();
-  if (type !== "application/json") throw invalidRequest("the body must be application/json");
+  checkType(request, "application/json");
   try {
     return JSON.parse(await readText(request));
   } catch (error) {

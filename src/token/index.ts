@@ -18,6 +18,7 @@ export type {
   Client,
   Endpoints,
   Geography,
+  GeographySettings,
   NewApplication,
 } from "./applications.js";
 export { type Audit, type AuditEvent, type AuditLog, auditTo } from "./audit.js";

@@ -74,7 +74,7 @@ export function createKeyring(options: KeyringOptions): Keyring {
 
   const imported = new Map<string, CryptoKey>();
   let cached: { ring: Ring; readAt: number } | null = null;
-  let replacing: Promise<void> | null = null;
+  let replacing: Promise<unknown> | null = null;
 
   async function newKey(signsFrom: number): Promise<StoredKey> {
     const pair = await generateKey(algorithm);
@@ -102,10 +102,14 @@ export function createKeyring(options: KeyringOptions): Keyring {
   const signing = (ring: Ring, now: number): StoredKey =>
     ring.keys.findLast((key) => key.signsFrom <= now) ?? (ring.keys[0] as StoredKey);
 
-  async function rotate({ revoke = false }: { revoke?: boolean } = {}) {
+  /** `before`: the keys to add it to; if there are none, nothing is added. */
+  async function addKey(leadMs: number, before: (ring: Ring | null) => readonly StoredKey[] | undefined) {
     const now = clock.now();
-    const next = await newKey(revoke ? now : now + leadMs);
-    await rings.update(RING_ID, (ring) => withKey(revoke ? [] : (ring?.keys ?? []), next, now));
+    const next = await newKey(now + leadMs);
+    await rings.update(RING_ID, (ring) => {
+      const keys = before(ring);
+      return keys && withKey(keys, next, now);
+    });
     cached = null;
     return { kid: next.kid, signsFrom: next.signsFrom };
   }
@@ -121,15 +125,8 @@ export function createKeyring(options: KeyringOptions): Keyring {
   });
 
   /** Adds a key unless another replica has. All callers wait for the same one: each key takes a while to make. */
-  function replaceOld({ kid }: StoredKey): Promise<void> {
-    replacing ??= (async () => {
-      const now = clock.now();
-      const next = await newKey(now + leadMs);
-      await rings.update(RING_ID, (ring) =>
-        ring?.keys.at(-1)?.kid === kid ? withKey(ring.keys, next, now) : undefined,
-      );
-      cached = null;
-    })().finally(() => {
+  function replaceOld({ kid }: StoredKey): Promise<unknown> {
+    replacing ??= addKey(leadMs, (ring) => (ring?.keys.at(-1)?.kid === kid ? ring.keys : undefined)).finally(() => {
       replacing = null;
     });
     return replacing;
@@ -169,7 +166,7 @@ export function createKeyring(options: KeyringOptions): Keyring {
       return { keys: keys.map((key) => ({ ...key.privateJwk, kid: key.kid, alg: key.algorithm, use: "sig" })) };
     },
 
-    rotate,
+    rotate: ({ revoke = false } = {}) => addKey(revoke ? 0 : leadMs, (ring) => (revoke ? [] : (ring?.keys ?? []))),
 
     async list() {
       const { keys } = await load(true);
