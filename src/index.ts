@@ -9,7 +9,7 @@
 import { readRecording } from "./audio/index.js";
 import { toWav } from "./audio/to-wav.js";
 import { nearest } from "./contract/nearest.js";
-import { optionsFault } from "./contract/options-fault.js";
+import { type NamesOf, optionsFault } from "./contract/options-fault.js";
 import { type EngineOptions, openEngine } from "./engine/index.js";
 import { engineOptionNames } from "./engine/open-engine.js";
 import type { Engine } from "./engine/port.js";
@@ -72,7 +72,7 @@ export async function createVoiceprintsProcessor(options: CreateProcessorOptions
   return openProcessor(options, undefined);
 }
 
-const processorOptions: Readonly<Record<keyof CreateProcessorOptions, true>> = {
+const processorOptions: NamesOf<CreateProcessorOptions> = {
   engine: true,
   models: true,
   store: true,
@@ -85,12 +85,7 @@ const processorOptions: Readonly<Record<keyof CreateProcessorOptions, true>> = {
   onClose: true,
 };
 
-const openOptions: Readonly<Record<keyof OpenOptions, true>> = {
-  ...processorOptions,
-  engineOptions: true,
-  scope: true,
-  configset: true,
-};
+const openOptions: NamesOf<OpenOptions> = { ...processorOptions, engineOptions: true, scope: true, configset: true };
 
 function checkOptions(options: object, known: object, place?: string, hint?: (name: string) => string): void {
   const fault = optionsFault(options, known, place, hint);

@@ -11,6 +11,7 @@ import {
   IdentifyResultSchema,
   StatusCode,
   StatusError,
+  statusError,
   TrainReason,
   type TrainResult,
   type VerifyResultJson,
@@ -19,7 +20,7 @@ import {
 } from "./contract/index.js";
 import { limitsFault } from "./contract/operation-options.js";
 import type { OperationOptions, Operations } from "./contract/operations.js";
-import { optionsFault } from "./contract/options-fault.js";
+import { type NamesOf, optionsFault } from "./contract/options-fault.js";
 import { type Analysis, type Answer, analysisOf, answerOf, type Identification } from "./easy-door/answers.js";
 import { type Audio, assertRate, recordingOf } from "./easy-door/audio.js";
 import { EnrollmentListener, enrollmentOf, Listener, type LiveAccess } from "./easy-door/listener.js";
@@ -189,10 +190,10 @@ export class Voiceprints {
       const { profiles, result } = await unlessErased(persons === undefined, async () => {
         const profiles = await this.#profiles("person", persons, choices);
         if (persons === undefined && profiles.length === 0)
-          throw new StatusError({
-            statusCode: StatusCode.NOT_FOUND,
-            message: `nobody is enrolled${choices.tag ? ` with the tag "${choices.tag}"` : ""}; enroll somebody before identifying`,
-          });
+          throw statusError(
+            StatusCode.NOT_FOUND,
+            `nobody is enrolled${choices.tag ? ` with the tag "${choices.tag}"` : ""}; enroll somebody before identifying`,
+          );
         media ??= await this.#media(context, audio, choices);
         const uniqueIds = profiles.map(({ id }) => ({ value: id }));
         const { result } = await this.operations.identify(
@@ -484,7 +485,7 @@ export class Voiceprints {
     if (this.live) return this.live;
     const message =
       "live audio is not available on these Voiceprints; open them with openVoiceprints or connectVoiceprints";
-    throw new StatusError({ statusCode: StatusCode.NOT_IMPLEMENTED, message });
+    throw statusError(StatusCode.NOT_IMPLEMENTED, message);
   }
 
   async #targets({ persons, fraudsters }: Target, choices: CallChoices) {
@@ -493,10 +494,7 @@ export class Voiceprints {
         ? undefined
         : await this.#profiles("fraudster", fraudsters === true ? undefined : fraudsters, choices);
     if (watched?.length === 0)
-      throw new StatusError({
-        statusCode: StatusCode.NOT_FOUND,
-        message: "no fraudster is enrolled; enroll one before watching",
-      });
+      throw statusError(StatusCode.NOT_FOUND, "no fraudster is enrolled; enroll one before watching");
     const claimed = persons === undefined ? [] : await this.#profiles("person", persons, choices);
     const found = [...claimed, ...(watched ?? [])];
     const names = new Map(found.map(({ id, name }) => [id, name]));
@@ -544,8 +542,7 @@ export class Voiceprints {
       return answer && (JSON.parse(new TextDecoder().decode(answer.profile)) as ExportedProfile);
     });
     if (choices === undefined) return profiles;
-    if (profiles.length === 0)
-      throw new StatusError({ statusCode: StatusCode.NOT_FOUND, message: `the ${kind} "${name}" has no voiceprint` });
+    if (profiles.length === 0) throw statusError(StatusCode.NOT_FOUND, `the ${kind} "${name}" has no voiceprint`);
     // `import` takes trained prints only, and somebody who erases a print after exporting it relies on the export.
     const trained = profiles.filter(({ template }) => template !== null);
     if (trained.length === 0) {
@@ -676,8 +673,6 @@ const given = (choices: unknown): string =>
 
 const sealingNeeds = (choices: unknown): string =>
   `a sealed export needs { passphrase: "…" }, got ${given(choices)}; without a second argument the export is not sealed`;
-
-type NamesOf<T> = Readonly<Record<keyof T, true>>;
 
 const callChoices: NamesOf<CallChoices> = {
   signal: true,

@@ -10,6 +10,7 @@ import {
   SessionType,
   StatusCode,
   StatusError,
+  statusError,
   type UniqueId,
   type VoiceprintProfileSummary,
 } from "./contract/index.js";
@@ -115,10 +116,7 @@ export async function existingProfile(
   const id = await findProfile(operations, scope, owner, options);
   if (id !== null) return id;
   const which = owner.tag === "" ? "" : ` with the tag "${owner.tag}"`;
-  throw new StatusError({
-    statusCode: StatusCode.NOT_FOUND,
-    message: `the ${owner.kind} "${owner.name}" has no voiceprint${which}`,
-  });
+  throw statusError(StatusCode.NOT_FOUND, `the ${owner.kind} "${owner.name}" has no voiceprint${which}`);
 }
 
 const MOST_TRIES = 10;

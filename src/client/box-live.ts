@@ -1,6 +1,6 @@
 /** Live audio of `Voiceprints`, processed by a box: each check or enrollment is a `LiveCall`. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { type ListenPartySchema, type ListenResult, StatusCode, StatusError } from "../contract/index.js";
+import { type ListenPartySchema, type ListenResult, StatusCode, statusError } from "../contract/index.js";
 import { onAbort } from "../contract/on-abort.js";
 import type { OperationOptions } from "../contract/operations.js";
 import type { ListenerTask, LiveAccess } from "../voiceprints.js";
@@ -96,10 +96,7 @@ class BoxTask<Result> implements ListenerTask<Result> {
     this.#call.end();
     await this.done;
     if (this.#result !== null) return this.#result;
-    throw new StatusError({
-      statusCode: StatusCode.INTERNAL_ERROR,
-      message: "the box ended the call without a result",
-    });
+    throw statusError(StatusCode.INTERNAL_ERROR, "the box ended the call without a result");
   }
 
   async close(): Promise<void> {

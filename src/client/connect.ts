@@ -9,11 +9,12 @@ import {
   StatusCode,
   StatusError,
   StatusSchema,
+  statusError,
 } from "../contract/index.js";
-import { onAbort } from "../contract/on-abort.js";
+import { orAborted } from "../contract/on-abort.js";
 import { assertOperationOptions } from "../contract/operation-options.js";
 import { type OperationOptions, type Operations, SERVICES } from "../contract/operations.js";
-import { optionsFault } from "../contract/options-fault.js";
+import { type NamesOf, optionsFault } from "../contract/options-fault.js";
 import { createTokenCache, TokenRequestError } from "../token/cache.js";
 import { addressOf } from "./address.js";
 import { endedCall } from "./ended-call.js";
@@ -43,7 +44,7 @@ export interface ConnectOptions {
   readonly timeoutMs?: number;
 }
 
-export const connectOptionNames: Readonly<Record<keyof ConnectOptions, true>> = {
+export const connectOptionNames: NamesOf<ConnectOptions> = {
   url: true,
   token: true,
   credentials: true,
@@ -52,11 +53,7 @@ export const connectOptionNames: Readonly<Record<keyof ConnectOptions, true>> = 
   timeoutMs: true,
 };
 
-const credentialNames: Readonly<Record<keyof Credentials, true>> = {
-  clientId: true,
-  clientSecret: true,
-  tokenUrl: true,
-};
+const credentialNames: NamesOf<Credentials> = { clientId: true, clientSecret: true, tokenUrl: true };
 
 /** The operations of a box, with the same interface as a processor in this process. */
 export function connect(options: ConnectOptions): Operations {
@@ -90,8 +87,11 @@ export function openConnection(options: ConnectOptions) {
         if (!tokens.another(error)) throw error;
         return attempt();
       });
+    // Also ends with its signal if nothing else does: an endpoint, or the caller's own function, may never give a token.
     const answer = prepare(signal).then(() => again(withAnotherToken, signal));
-    return orEnded(answer, signal).finally(end);
+    return orAborted(answer, signal)
+      .catch((error: unknown) => Promise.reject(signal.aborted ? endedCall(signal.reason) : error))
+      .finally(end);
   };
 
   const authorize: Interceptor = (next) => async (request) => {
@@ -155,14 +155,6 @@ export function openConnection(options: ConnectOptions) {
     return tokens.next();
   };
   return { operations, token };
-}
-
-/** Also ends with its signal if nothing else does: an endpoint, or the caller's own function, may never give a token. */
-function orEnded<T>(call: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const forget = onAbort(signal, () => reject(endedCall(signal.reason)));
-    call.then(resolve, reject).finally(forget);
-  });
 }
 
 /** For callers without a type checker: these would be noticed at the first call, or not at all. */
@@ -245,10 +237,7 @@ async function mediaAnswer(response: Response) {
   try {
     json = JSON.parse(text) as JsonValue;
   } catch {
-    throw new StatusError({
-      statusCode: StatusCode.INTERNAL_ERROR,
-      message: `the server answered HTTP ${response.status} without a gRPC status`,
-    });
+    throw statusError(StatusCode.INTERNAL_ERROR, `the server answered HTTP ${response.status} without a gRPC status`);
   }
   const answer = fromJson(AddMediaSegmentResponseSchema, json, { ignoreUnknownFields: true });
   if (!response.ok) {
@@ -279,11 +268,7 @@ async function wholeRecording(
     first ??= part;
     chunks.push(part.chunk ?? new Uint8Array());
   }
-  if (first === null)
-    throw new StatusError({
-      statusCode: StatusCode.BAD_REQUEST,
-      message: "the stream ended before a message with the context",
-    });
+  if (first === null) throw statusError(StatusCode.BAD_REQUEST, "the stream ended before a message with the context");
   return { query: mediaQuery(first), bytes: new Uint8Array(await new Blob(chunks as BlobPart[]).arrayBuffer()) };
 }
 
@@ -322,18 +307,15 @@ function statusErrorOf(error: unknown, url: string, signal: AbortSignal): Status
       [Code.Unimplemented]: StatusCode.NOT_IMPLEMENTED,
       [Code.ResourceExhausted]: StatusCode.TOO_LARGE,
     };
-    return new StatusError(
-      { statusCode: codes[error.code] ?? StatusCode.INTERNAL_ERROR, message: messageOf(error) },
-      { cause: error },
-    );
+    return statusError(codes[error.code] ?? StatusCode.INTERNAL_ERROR, messageOf(error), error);
   }
   const fault = connectionFault(error);
   if (fault !== null) return unreachable(url, fault, error);
-  return new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message: messageOf(error) }, { cause: error });
+  return statusError(StatusCode.INTERNAL_ERROR, messageOf(error), error);
 }
 
 const unreachable = (url: string, fault: string, cause: unknown): StatusError =>
-  new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message: `cannot connect to ${url}: ${fault}` }, { cause });
+  statusError(StatusCode.INTERNAL_ERROR, `cannot connect to ${url}: ${fault}`, cause);
 
 /** With the messages of its causes, which say more. */
 function messageOf(error: unknown): string {

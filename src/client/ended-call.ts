@@ -1,12 +1,9 @@
-import { StatusCode, StatusError } from "../contract/index.js";
+import { StatusCode, type StatusError, statusError } from "../contract/index.js";
 
 /** The error of a call that its signal ended, by the reason of the signal. */
 export function endedCall(reason: unknown): StatusError {
   const isLate = reason instanceof Error && reason.name === "TimeoutError";
-  return new StatusError(
-    isLate
-      ? { statusCode: StatusCode.DEADLINE_EXCEEDED, message: "the call took too long" }
-      : { statusCode: StatusCode.CANCELLED, message: "the call was cancelled" },
-    { cause: reason },
-  );
+  return isLate
+    ? statusError(StatusCode.DEADLINE_EXCEEDED, "the call took too long", reason)
+    : statusError(StatusCode.CANCELLED, "the call was cancelled", reason);
 }

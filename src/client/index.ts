@@ -1,4 +1,5 @@
 /** A typed client of a box, for Node and browsers, with the contract's operations by name. */
+import type { NamesOf } from "../contract/options-fault.js";
 import { defaultConfigurationSetId } from "../voiceprint/configuration-set.js";
 import { Voiceprints } from "../voiceprints.js";
 import { boxLiveAccess } from "./box-live.js";
@@ -29,7 +30,7 @@ export interface ConnectVoiceprintsOptions extends ConnectOptions {
   readonly WebSocket?: WebSocketClass;
 }
 
-const optionNames: Readonly<Record<keyof ConnectVoiceprintsOptions, true>> = {
+const optionNames: NamesOf<ConnectVoiceprintsOptions> = {
   ...connectOptionNames,
   scope: true,
   configset: true,

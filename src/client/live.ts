@@ -8,8 +8,9 @@ import {
   type ListenStartSchema,
   StatusCode,
   StatusError,
+  statusError,
 } from "../contract/index.js";
-import { optionsFault } from "../contract/options-fault.js";
+import { type NamesOf, optionsFault } from "../contract/options-fault.js";
 import { typeName } from "../type-name.js";
 import { liveAddressOf } from "./address.js";
 import { LONGEST_WAIT_SECONDS } from "./retry.js";
@@ -54,7 +55,7 @@ export interface LiveCallOptions {
   readonly keptBytes?: number;
 }
 
-const optionNames: Readonly<Record<keyof LiveCallOptions, true>> = {
+const optionNames: NamesOf<LiveCallOptions> = {
   url: true,
   token: true,
   start: true,
@@ -133,7 +134,7 @@ export class LiveCall {
 
   /** Ends the call without a result. */
   close(): void {
-    this.#fail(new StatusError({ statusCode: StatusCode.CANCELLED, message: "the call was closed by this program" }));
+    this.#fail(statusError(StatusCode.CANCELLED, "the call was closed by this program"));
     (this.#socket ?? this.#opening)?.close();
   }
 
@@ -156,8 +157,7 @@ export class LiveCall {
     const { token } = this.options;
     const address = this.#address;
     const Socket = this.options.WebSocket ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
-    const unfit = (message: string, cause?: unknown) =>
-      this.#fail(new StatusError({ statusCode: StatusCode.BAD_REQUEST, message }, { cause }));
+    const unfit = (message: string, cause?: unknown) => this.#fail(statusError(StatusCode.BAD_REQUEST, message, cause));
     if (!Socket)
       return unfit("this runtime has no WebSocket; install the package ws and pass its WebSocket as an option");
     let bearer: string | null | undefined;
@@ -229,7 +229,7 @@ export class LiveCall {
     if (this.#isOver) return;
     const asked = refusal?.status.retryAfter ? secondsOf(refusal.status.retryAfter) : 0;
     if (!this.#isKept || this.#attempts >= (this.options.reconnects ?? 3) || asked > LONGEST_WAIT_SECONDS) {
-      this.#fail(refusal ?? new StatusError({ statusCode: StatusCode.BUSY, message: reason }));
+      this.#fail(refusal ?? statusError(StatusCode.BUSY, reason));
       return;
     }
     const grown = Math.min(FIRST_PAUSE_SECONDS * 2 ** this.#attempts, LONGEST_WAIT_SECONDS);

@@ -12,4 +12,4 @@ export * from "./gen/vendor/biosec/v1/sessions_pb.js";
 export * from "./gen/vendor/biosec/v1/voiceprints_pb.js";
 export * from "./gen/vendor/rpc/status_pb.js";
 export type { OperationOptions, Operations, Progress } from "./operations.js";
-export { StatusError } from "./status-error.js";
+export { StatusError, statusError } from "./status-error.js";

@@ -19,6 +19,16 @@ export function onAbort(signal: AbortSignal, end: () => void): () => void {
   };
 }
 
+/** As the work ends, or when the signal aborts: then with its reason, and what the work still gives is discarded. */
+export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    const forget = onAbort(signal, abort);
+    work.then(resolve, (error) => reject(signal.aborted ? signal.reason : error)).finally(forget);
+  });
+}
+
 function listening(signal: AbortSignal): Waiting {
   const ends = new Set<() => void>();
   const listener = () => {

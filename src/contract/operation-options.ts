@@ -1,15 +1,10 @@
 import { typeName } from "../type-name.js";
 import { StatusCode } from "./gen/vendor/rpc/status_pb.js";
 import type { OperationOptions } from "./operations.js";
-import { optionsFault } from "./options-fault.js";
+import { type NamesOf, optionsFault } from "./options-fault.js";
 import { StatusError } from "./status-error.js";
 
-const known: Readonly<Record<keyof OperationOptions, true>> = {
-  signal: true,
-  requestId: true,
-  timeoutMs: true,
-  onProgress: true,
-};
+const known: NamesOf<OperationOptions> = { signal: true, requestId: true, timeoutMs: true, onProgress: true };
 
 /** Refuses options of an operation that would have no effect, or fail late with an error that does not name them. */
 export function assertOperationOptions(options: OperationOptions, requestId = ""): void {

@@ -1,9 +1,12 @@
 import { typeName } from "../type-name.js";
 import { nearest } from "./nearest.js";
 
+/** The names of options: the compiler finds one that is missing. */
+export type NamesOf<T> = Readonly<Record<keyof T, true>>;
+
 /**
  * What is wrong with the options of a call, in words; `null` if nothing is. For callers without a type checker: an option with a wrong name
- * would have no effect. The keys of `known` are the names; a `Record` of them lets the compiler find one that is missing.
+ * would have no effect. The keys of `known` are the names.
  */
 export function optionsFault(
   options: unknown,

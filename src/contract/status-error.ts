@@ -21,3 +21,7 @@ export class StatusError extends Error {
     return { name: this.name, message: this.message, status: toJson(StatusSchema, this.status) };
   }
 }
+
+/** With a code and a message only. */
+export const statusError = (statusCode: StatusCode, message: string, cause?: unknown): StatusError =>
+  new StatusError({ statusCode, message }, cause === undefined ? undefined : { cause });

@@ -1,21 +1,14 @@
 /** One call to the engine: its place in the queue, its signal, its time limit. */
 import { callLimit } from "../contract/call-limit.js";
-import { optionsFault } from "../contract/options-fault.js";
+import { type NamesOf, optionsFault } from "../contract/options-fault.js";
 import { typeName } from "../type-name.js";
 import { badArgument, EngineError } from "./engine-error.js";
 import type { AnalyzeOptions, CallOptions, StreamOptions } from "./port.js";
 import type { Threads } from "./threads.js";
 
-export const callOptions: Readonly<Record<keyof CallOptions, true>> = { signal: true, timeoutMs: true };
-export const analyzeOptions: Readonly<Record<keyof AnalyzeOptions, true>> = {
-  ...callOptions,
-  maxNetSpeechSeconds: true,
-};
-export const streamOptions: Readonly<Record<keyof StreamOptions, true>> = {
-  ...analyzeOptions,
-  checkpoints: true,
-  separateVoices: true,
-};
+export const callOptions: NamesOf<CallOptions> = { signal: true, timeoutMs: true };
+export const analyzeOptions: NamesOf<AnalyzeOptions> = { ...callOptions, maxNetSpeechSeconds: true };
+export const streamOptions: NamesOf<StreamOptions> = { ...analyzeOptions, checkpoints: true, separateVoices: true };
 
 export function checkOptions(options: object, known: object): void {
   const fault = optionsFault(options, known);

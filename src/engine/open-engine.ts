@@ -1,4 +1,4 @@
-import { optionsFault } from "../contract/options-fault.js";
+import { type NamesOf, optionsFault } from "../contract/options-fault.js";
 import { attackModelsOf } from "./attack-network.js";
 import { calibrationOf } from "./calibration.js";
 import { attacksUnder, readCalibrationFile } from "./calibration-file.js";
@@ -25,7 +25,7 @@ export interface EngineOptions extends Partial<PoolOptions> {
   readonly workers?: number;
 }
 
-export const engineOptionNames: Readonly<Record<keyof EngineOptions, true>> = {
+export const engineOptionNames: NamesOf<EngineOptions> = {
   model: true,
   calibration: true,
   workers: true,

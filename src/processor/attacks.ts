@@ -6,7 +6,7 @@ import {
   audio as attackTypes,
   Decision,
   StatusCode,
-  StatusError,
+  statusError,
 } from "../contract/index.js";
 import type { AttackKind, AttackScore, AttackStream, Engine, VoiceAnalysis } from "../engine/port.js";
 import type { MediaSegment } from "../store/port.js";
@@ -44,10 +44,7 @@ export function wantedAttacks(
   ];
   const unknown = wanted.find((kind) => !engine.model.attacks.includes(kind));
   if (unknown === undefined) return wanted;
-  throw new StatusError({
-    statusCode: StatusCode.NOT_IMPLEMENTED,
-    message: `the model has no check for ${unknown} speech`,
-  });
+  throw statusError(StatusCode.NOT_IMPLEMENTED, `the model has no check for ${unknown} speech`);
 }
 
 export type AttackResults = Partial<Record<AttackKind, AttackResult>>;
@@ -203,7 +200,7 @@ async function checkAttack(
   } catch (error) {
     throwCallFailure(error, options.signal);
     const message = `the check for ${kind} speech could not run`;
-    throw new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message }, { cause: error });
+    throw statusError(StatusCode.INTERNAL_ERROR, message, error);
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { create, type DescMessage, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf";
 import { callLimit } from "../contract/call-limit.js";
-import { type FieldViolation, StatusCode, StatusError, StatusSchema } from "../contract/index.js";
+import { type FieldViolation, StatusCode, StatusError, StatusSchema, statusError } from "../contract/index.js";
 import { fieldViolations } from "../contract/mandatory.js";
 import { assertOperationOptions } from "../contract/operation-options.js";
 import type { Ids, OperationOptions } from "./dependencies.js";
@@ -17,11 +17,7 @@ export function parseRequest<T extends DescMessage>(
   request: Request<T>,
   isFine: (violation: FieldViolation) => boolean = () => false,
 ): MessageShape<T> {
-  if (request === null)
-    throw new StatusError({
-      statusCode: StatusCode.BAD_REQUEST,
-      message: `the request must be a ${schema.name}, got null`,
-    });
+  if (request === null) throw statusError(StatusCode.BAD_REQUEST, `the request must be a ${schema.name}, got null`);
   const message = create(schema, request);
   const violations = fieldViolations(schema, message).filter((violation) => !isFine(violation));
   if (violations.length === 0) return message;

@@ -1,5 +1,5 @@
 /** Everything stored about one profile, for its owner or for another box or device, as plain JSON values. */
-import { StatusCode, StatusError, VoiceprintProfileStatus } from "../contract/index.js";
+import { StatusCode, statusError, VoiceprintProfileStatus } from "../contract/index.js";
 import type { Template, VoiceWindow } from "../engine/port.js";
 import type { Id, OwnerKind, ProcessedAudio, RecordedConsent } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
@@ -97,10 +97,10 @@ export async function exportProfile(deps: Dependencies, scopeId: Id, profileId: 
 export const exportVoiceprintProfile: Implementation<"exportVoiceprintProfile"> = async (deps, request) => {
   const scopeId = await checkOptionalContext(deps, request.context);
   if (!deps.allowExport)
-    throw new StatusError({
-      statusCode: StatusCode.PERMISSION_DENIED,
-      message: 'this server does not export voiceprints; set "allowExport" to true in its configuration',
-    });
+    throw statusError(
+      StatusCode.PERMISSION_DENIED,
+      'this server does not export voiceprints; set "allowExport" to true in its configuration',
+    );
   const profile = await exportProfile(deps, scopeId, request.gkVoiceprintProfileId!.value);
   if (!profile) throw notInScope("gk_voiceprint_profile_id", "profile", request.gkVoiceprintProfileId!.value);
   return { profile: new TextEncoder().encode(JSON.stringify(profile)) };

@@ -1,6 +1,6 @@
 /** The errors that an operation throws, and how other failures map to the contract's status codes. */
 
-import { StatusCode, StatusError } from "../contract/index.js";
+import { StatusCode, StatusError, statusError } from "../contract/index.js";
 import { fieldViolation } from "../contract/mandatory.js";
 import { duration } from "./messages.js";
 
@@ -26,8 +26,7 @@ export function callFailure(error: unknown): StatusError | null {
   if (error instanceof StatusError) return error;
   if (!(error instanceof Error)) return null;
   const code = "code" in error ? error.code : undefined;
-  const failed = (statusCode: StatusCode, message: string) =>
-    new StatusError({ statusCode, message }, { cause: error });
+  const failed = (statusCode: StatusCode, message: string) => statusError(statusCode, message, error);
   const busy = (message: string, seconds: number) =>
     new StatusError({ statusCode: StatusCode.BUSY, message, retryAfter: duration(seconds) }, { cause: error });
   if (error.name === "AbortError") return failed(StatusCode.CANCELLED, "the caller cancelled the call");
@@ -48,10 +47,7 @@ const retrySeconds = (error: Error): number =>
 
 /** Turns any failure into a StatusError. Internal messages are not passed on: they may reveal what the caller must not know. */
 export function failureOf(error: unknown): StatusError {
-  return (
-    callFailure(error) ??
-    new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message: internalReason(error) }, { cause: error })
-  );
+  return callFailure(error) ?? statusError(StatusCode.INTERNAL_ERROR, internalReason(error), error);
 }
 
 function internalReason(error: unknown): string {

@@ -14,8 +14,9 @@ import {
   ProfilesProcessor,
   SessionsProcessor,
   StatusCode,
-  StatusError,
+  type StatusError,
   StatusSchema,
+  statusError,
   VoiceprintProfileRetrainingSchema,
   VoiceprintProfileStatusDetailsSchema,
   VoiceprintsProcessor as VoiceprintsService,
@@ -339,7 +340,7 @@ const on =
   (deps, request, options) =>
     operation(deps, kind, request, options);
 
-const badStream = (message: string): StatusError => new StatusError({ statusCode: StatusCode.BAD_REQUEST, message });
+const badStream = (message: string): StatusError => statusError(StatusCode.BAD_REQUEST, message);
 
 async function* listenRequests(
   stream: AsyncIterator<MessageInitShape<typeof ListenRequestSchema>>,

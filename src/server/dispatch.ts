@@ -12,6 +12,7 @@ import {
   StatusCode,
   type StatusError,
 } from "../contract/index.js";
+import { orAborted } from "../contract/on-abort.js";
 import { type LiveOperations, type Operations, operationOf } from "../contract/operations.js";
 import type { CallRates } from "../token/call-rates.js";
 import { AUDIO_OPERATIONS } from "./audio-operations.js";
@@ -332,7 +333,7 @@ export class Dispatcher {
         )
       : work();
     try {
-      return await untilAborted(answer, ended.signal);
+      return await orAborted(answer, ended.signal);
     } finally {
       clearTimeout(timer);
     }
@@ -435,18 +436,6 @@ function checkScope(caller: Caller, request: Message): void {
 function stamp(response: Message, requestId: string): void {
   const { status } = response as { status?: { requestId: string } };
   if (status) status.requestId = requestId;
-}
-
-/** The answer, or the reason of the abort. The result of work that does not stop at once is discarded. */
-function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    answer
-      .then(resolve, (error) => reject(signal.aborted ? signal.reason : error))
-      .finally(() => signal.removeEventListener("abort", abort));
-  });
 }
 
 /** Ends a call whose sender pauses for too long. Counts only the time in which we wait for the sender. */

@@ -1,5 +1,5 @@
 import { connectionFault } from "../contract/connection-fault.js";
-import { optionsFault } from "../contract/options-fault.js";
+import { type NamesOf, optionsFault } from "../contract/options-fault.js";
 import { type Clock, systemClock } from "./clock.js";
 
 export type { Clock } from "./clock.js";
@@ -24,7 +24,7 @@ export interface TokenCacheOptions {
   readonly fetch?: typeof fetch;
 }
 
-const optionNames: Readonly<Record<keyof TokenCacheOptions, true>> = {
+const optionNames: NamesOf<TokenCacheOptions> = {
   tokenUrl: true,
   clientId: true,
   clientSecret: true,
