@@ -19,12 +19,6 @@ import { wholeBody } from "./whole-body.js";
  * A plain unary gRPC call, directly on its HTTP/2 stream: the framework's pipeline costs more than the rest of the
  * call. Handles what nearly every client sends, one binary uncompressed message; everything else goes to the framework.
  */
-export interface UnaryGrpc {
-  /** The method, if this code handles the call. */
-  methodOf(request: NodeRequest): DescMethod | undefined;
-  handle(method: DescMethod, request: NodeRequest, response: NodeResponse, address: string): void;
-}
-
 const PATHS: ReadonlyMap<string, DescMethod> = new Map(
   METHODS.filter((method) => method.methodKind === "unary").map((method) => [
     `/${method.parent.typeName}/${method.name}`,
@@ -40,7 +34,7 @@ export function createUnaryGrpc(parts: {
   readonly dispatcher: Dispatcher;
   readonly messageBytes: number;
   readonly log: Log;
-}): UnaryGrpc {
+}) {
   const { dispatcher, messageBytes, log } = parts;
 
   async function answer(
@@ -85,13 +79,14 @@ export function createUnaryGrpc(parts: {
   }
 
   return {
-    methodOf(request) {
+    /** The method, if this code handles the call. */
+    methodOf(request: NodeRequest): DescMethod | undefined {
       if (!("stream" in request) || request.method !== "POST") return undefined;
       if (!TYPES.has(request.headers["content-type"] ?? "")) return undefined;
       if ((request.headers["grpc-encoding"] ?? "identity") !== "identity") return undefined;
       return PATHS.get(request.url);
     },
-    handle(method, request, response, address) {
+    handle(method: DescMethod, request: NodeRequest, response: NodeResponse, address: string): void {
       answer(method, request as Http2ServerRequest, response as Http2ServerResponse, address).catch((error: unknown) =>
         log.error("a response could not be sent", { stack: stackOf(error) }),
       );

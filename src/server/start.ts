@@ -136,7 +136,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
           }
         : {}),
     });
-    routeLines(service, telephony);
+    routeLines(service, telephony.switchboard);
     await service.listen();
     opened.push(() => service.stop());
     const tokens = config.auth.ownIssuer

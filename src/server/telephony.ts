@@ -13,11 +13,6 @@ import type { Log } from "./log.js";
 import { badRequest, Refusal } from "./refusal.js";
 import type { Service } from "./service.js";
 
-export interface Telephony {
-  readonly switchboard: Switchboard;
-  announce(path: string, request: Request, address: string): Promise<Response> | null;
-}
-
 export function createTelephony(
   config: ServerConfig,
   parts: {
@@ -27,7 +22,7 @@ export function createTelephony(
     readonly log: Log;
     readonly publicUrl: () => string;
   },
-): Telephony {
+) {
   const switchboard = new Switchboard({
     lines: config.telephony,
     log: parts.log,
@@ -38,7 +33,7 @@ export function createTelephony(
   const announcing = new Map(switchboard.announcing.map((line) => [line.path, line]));
   return {
     switchboard,
-    announce(path, request, address) {
+    announce(path: string, request: Request, address: string): Promise<Response> | null {
       const line = announcing.get(path);
       if (!line) return null;
       const answer = async () => {
@@ -73,7 +68,7 @@ function fieldsIn(body: Uint8Array): Record<string, string> {
 }
 
 /** Each WebSocket line gets a path on the box's port. */
-export function routeLines(service: Service, { switchboard }: Telephony): void {
+export function routeLines(service: Service, switchboard: Switchboard): void {
   for (const { path, protocols, open } of switchboard.sockets)
     service.sockets.route(path, {
       open: async ({ request }) => open(request),

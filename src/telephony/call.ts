@@ -12,6 +12,7 @@ import {
   SessionType,
   StatusCode,
   StatusError,
+  statusError,
 } from "../contract/index.js";
 import { LiveMessages } from "../server/live-messages.js";
 import { findOrCreateProfile, findProfile, type Owner } from "../workflow.js";
@@ -96,7 +97,7 @@ export class Call {
       // A peer that goes on after the end of its call must not fill the log.
       else if (this.#phase !== "over") {
         this.parts.log.info("a call was refused", { line: this.parts.line.name, reason: error.message });
-        this.#refuse(new StatusError({ statusCode: StatusCode.BAD_REQUEST, message: error.message }));
+        this.#refuse(statusError(StatusCode.BAD_REQUEST, error.message));
       }
     }
   }
@@ -131,7 +132,8 @@ export class Call {
         this.parts.log.warn("the rest of a call was not heard", { line: this.parts.line.name, reason: event.reason });
       this.#requests.end();
     } else if (event.kind === "key" && !isKey(event.digit)) return;
-    else if (this.#format) this.#requests.push(requestOf(event, this.#format));
+    else if (this.#format)
+      this.#requests.push(create(ListenRequestSchema, { content: contentOf(event, this.#format) }));
   }
 
   async #run(fields: CallFields, format: CallFormat): Promise<void> {
@@ -141,10 +143,7 @@ export class Call {
     try {
       const parties = await this.#parties(context, fields, format);
       if (parties.length === 0)
-        throw new StatusError({
-          statusCode: StatusCode.NOT_FOUND,
-          message: "the claimed person has no voiceprint and the line has no other check",
-        });
+        throw statusError(StatusCode.NOT_FOUND, "the claimed person has no voiceprint and the line has no other check");
       const start = { context, encoding: format.encoding, rate: format.rate, channels: format.channels, parties };
       const requests = startedWith(
         create(ListenRequestSchema, { content: { case: "start", value: start } }),
@@ -284,7 +283,7 @@ export class Call {
 
   /** `null` if the caller has a print. One that was never trained was left by a call that ended too early. */
   async #enrollment(context: SessionContext, person: string, known: ProfileId | null): Promise<Party["task"] | null> {
-    if (known && !(await this.#isUnfinished(context, person, known))) return null;
+    if (known && (await this.#versionOf(context, person, known)) !== 0) return null;
     const { exchange, line } = this.parts;
     const value = known?.value ?? (await findOrCreateProfile(exchange, line.scope, personNamed(person)));
     return { case: "enroll", value: { gkVoiceprintProfileId: { value } } };
@@ -297,26 +296,22 @@ export class Call {
     return value === null ? null : { value };
   }
 
-  async #isUnfinished(context: SessionContext, person: string, profile: ProfileId): Promise<boolean> {
-    const found = await this.#summaryOf(context, person, profile);
-    return found?.printVersion === 0 && found.consent?.state !== ConsentState.WITHDRAWN;
-  }
-
   /** The agent's profile if its print can separate the voices of this call, otherwise `null`. */
   async #usable(context: SessionContext, agent: string, profile: ProfileId): Promise<ProfileId | null> {
     const { exchange, line, log } = this.parts;
-    const found = await this.#summaryOf(context, agent, profile);
-    if (!found || found.printVersion === 0 || found.consent?.state === ConsentState.WITHDRAWN) return null;
+    if (!(await this.#versionOf(context, agent, profile))) return null;
     if (await exchange.isOfScopesModel(line.scope, profile.value)) return profile;
     const reason = "it was made by another model; move it with vivavoce model migrate, or enroll the agent again";
     log.warn("the agent's voiceprint cannot separate the voices of a call", { line: line.name, reason });
     return null;
   }
 
-  async #summaryOf(context: SessionContext, person: string, { value }: ProfileId) {
+  /** 0 until the print is trained; `null` if it is gone, or its consent withdrawn. */
+  async #versionOf(context: SessionContext, person: string, { value }: ProfileId): Promise<number | null> {
     const wanted = { context, ownerType: OwnerType.PERSON, ownerId: person, pageSize: 500 };
     const { profiles } = await this.parts.exchange.listVoiceprintProfiles(wanted);
-    return profiles.find(({ gkVoiceprintProfileId }) => gkVoiceprintProfileId?.value === value);
+    const found = profiles.find(({ gkVoiceprintProfileId }) => gkVoiceprintProfileId?.value === value);
+    return found && found.consent?.state !== ConsentState.WITHDRAWN ? found.printVersion : null;
   }
 
   #fail(error: unknown): void {
@@ -335,7 +330,7 @@ export class Call {
         stack: error instanceof Error ? (error.stack ?? error.message) : String(error),
       });
       const message = "internal error; see the log of the box";
-      this.#refuse(new StatusError({ statusCode: StatusCode.INTERNAL_ERROR, message }, { cause: error }));
+      this.#refuse(statusError(StatusCode.INTERNAL_ERROR, message, error));
     }
   }
 
@@ -373,21 +368,21 @@ const isKey = (digit: string): boolean => digit.length === 1 && KEYS.includes(di
 const SILENT_BYTE = { pcm16: 0, l16: 0, alaw: 0xd5, mulaw: 0xff } as const;
 const LONGEST_SILENCE_SECONDS = 1;
 
-function requestOf(event: Exclude<CallEvent, { kind: "start" | "end" }>, format: CallFormat): ListenRequest {
+function contentOf(
+  event: Exclude<CallEvent, { kind: "start" | "end" }>,
+  { encoding, rate, channels }: CallFormat,
+): ListenRequest["content"] {
   switch (event.kind) {
     case "audio":
-      return create(ListenRequestSchema, { content: { case: "audio", value: event.bytes } });
+      return { case: "audio", value: event.bytes };
     case "lost":
-      return create(ListenRequestSchema, {
-        content: { case: "lostSamples", value: Math.min(event.samples, 2 ** 31 - 1) },
-      });
+      return { case: "lostSamples", value: Math.min(event.samples, 2 ** 31 - 1) };
     case "key":
-      return create(ListenRequestSchema, { content: { case: "dtmf", value: event.digit } });
+      return { case: "dtmf", value: event.digit };
     case "silence": {
-      const { encoding, rate, channels } = format;
       const samples = Math.min(event.samples, LONGEST_SILENCE_SECONDS * rate) * channels;
       const bytes = new Uint8Array(encoding === "pcm16" || encoding === "l16" ? 2 * samples : samples);
-      return create(ListenRequestSchema, { content: { case: "audio", value: bytes.fill(SILENT_BYTE[encoding]) } });
+      return { case: "audio", value: bytes.fill(SILENT_BYTE[encoding]) };
     }
   }
 }

@@ -3,7 +3,7 @@ import { randomUUID, timingSafeEqual } from "node:crypto";
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import type { IncomingMessage } from "node:http";
 import net, { type AddressInfo } from "node:net";
-import { StatusCode, StatusError } from "../contract/index.js";
+import { StatusCode, StatusError, statusError } from "../contract/index.js";
 import type { OpenSocket } from "../server/websocket/open-socket.js";
 import { Announcements } from "./announcements.js";
 import { AsteriskWebSocketSession } from "./asterisk-websocket/asterisk-websocket.js";
@@ -110,7 +110,7 @@ export class Switchboard {
         const fault = this.#fault(line, request);
         if (fault !== null) {
           parts.exchange.refused(StatusCode.NOT_AUTHORIZED);
-          throw new StatusError({ statusCode: StatusCode.NOT_AUTHORIZED, message: fault });
+          throw statusError(StatusCode.NOT_AUTHORIZED, fault);
         }
         const session = sessionOf(line, queryOf(request));
         return (socket) => {
@@ -195,10 +195,7 @@ export class Switchboard {
       announce: async (fields) => {
         const uuid = fields.uuid?.toLowerCase() ?? randomUUID();
         if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(uuid))
-          throw new StatusError({
-            statusCode: StatusCode.INVALID_REQUEST,
-            message: `uuid must be a UUID, got "${uuid}"`,
-          });
+          throw statusError(StatusCode.INVALID_REQUEST, `uuid must be a UUID, got "${uuid}"`);
         if (!announced.add(uuid, fields)) throw tooMany();
         return { uuid, port: this.ports.get(line.name)! };
       },
@@ -220,10 +217,10 @@ export class Switchboard {
       announce: async (fields, host) => {
         const format = fields.format ?? line.format;
         if (!isRtpFormat(format))
-          throw new StatusError({
-            statusCode: StatusCode.INVALID_REQUEST,
-            message: `format must be one of ${rtpFormats.join(", ")}, got "${format.slice(0, 64)}"`,
-          });
+          throw statusError(
+            StatusCode.INVALID_REQUEST,
+            `format must be one of ${rtpFormats.join(", ")}, got "${format.slice(0, 64)}"`,
+          );
         for (let tries = 0; tries <= last - first; tries++) {
           const port = next;
           next = next >= last ? first : next + 1;
