@@ -201,6 +201,24 @@ describe("in a real browser", () => {
     expect(await barriersEverywhere(page)).toEqual([]);
   });
 
+  test("a label cannot turn the text of a page around", { timeout: 60_000 }, async () => {
+    const { page } = await newPage();
+    const user = (await service.users.find("olga"))!;
+    const label = "Acme \u202egpj.exe";
+    const { credential } = await service.credentials.create(user, { kind: "user", label, redirectUris: [callback] });
+    const isReadable = async () => {
+      expect(await page.textContent("main")).toContain("Acme \ufffdgpj.exe");
+      expect(await page.content()).not.toContain("\u202e");
+    };
+    await authorize(page, credential.clientId);
+    await isReadable();
+    await signIn(page);
+    await shows(page, "Allow access");
+    await isReadable();
+    await page.goto(`${issuer}/profile`);
+    await isReadable();
+  });
+
   test("an application: sign in and consent, then deny", async () => {
     const { page, complaints } = await newPage();
     const created = await service.credentials.create((await service.users.find("olga"))!, {
@@ -283,6 +301,7 @@ describe("in a real browser", () => {
       await signIn(page, PASSWORD, words);
       await shows(page, words.consent.title);
       expect(await page.textContent("dl")).toContain(`olga (${words.roles.owner})`);
+      await page.getByText(words.consent.may.owner).waitFor();
       await isClean();
       await page.getByRole("button", { name: words.consent.allow }).click();
       await page.waitForURL(`${callback}**`);
@@ -322,6 +341,8 @@ describe("in a real browser", () => {
       await authorize(page, credential.clientId);
       await shows(page, "Allow access");
       expect(await page.textContent("dl")).toContain(user.name);
+      // What the application may do then depends on the user.
+      await page.getByText(languages.en.consent.may[user.role]).waitFor();
       await page.getByRole("button", { name: "Allow" }).click();
       await page.waitForURL(`${callback}**`);
     }

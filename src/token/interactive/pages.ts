@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
+import { readable } from "../../languages.js";
 import type { ProfileCredential } from "../credentials.js";
 import type { Refusal } from "../refusals/en.js";
 import { refusalText } from "../refusals/refusal-text.js";
@@ -137,7 +138,7 @@ export const signInPage = (
   return page(
     words,
     title,
-    html`${options.clientName ? html`<p>${goingOnTo} <strong>${options.clientName}</strong></p>` : ""}${refusedName === undefined ? "" : alert(wrong)}
+    html`${options.clientName ? html`<p>${goingOnTo} <strong>${readable(options.clientName)}</strong></p>` : ""}${refusedName === undefined ? "" : alert(wrong)}
 <section><form method="post" action="${options.action}">
 <input type="hidden" name="form_token" value="${options.formToken}">
 <label for="name">${name}</label><input id="name" name="name" type="text" autocomplete="username" autocapitalize="none" value="${refusedName ?? ""}" required ${nameFocus}>
@@ -151,13 +152,13 @@ export const consentPage = (
   words: Words,
   options: { action: string; formToken: string; user: User; clientName: string; redirectUri: string },
 ): string => {
-  const { title, asked, application, user, target, allow, deny } = words.consent;
+  const { title, asked, may, application, user, target, allow, deny } = words.consent;
   return page(
     words,
     title,
-    html`<section><p>${asked}</p>
-<dl><dt>${application}</dt><dd><strong>${options.clientName}</strong></dd>
-<dt>${user}</dt><dd><strong>${options.user.name}</strong> (${words.roles[options.user.role]})</dd>
+    html`<section><p>${asked}</p><p>${may[options.user.role]}</p>
+<dl><dt>${application}</dt><dd><strong translate="no">${readable(options.clientName)}</strong></dd>
+<dt>${user}</dt><dd><strong translate="no">${options.user.name}</strong> (${words.roles[options.user.role]})</dd>
 <dt>${target}</dt><dd><code>${new URL(options.redirectUri).origin}</code></dd></dl>
 <form method="post" action="${options.action}">
 <input type="hidden" name="form_token" value="${options.formToken}">
@@ -169,8 +170,8 @@ export const consentPage = (
 
 const credentialRow = ({ profile }: Words, credential: ProfileCredential, formToken: string): Html =>
   html`<li class="row">
-<div><strong>${credential.label}</strong>, <span class="soft">${profile.kinds[credential.kind]}</span><br><code>${credential.clientId}</code>${credential.redirectUris.map((uri) => html`<br><code>${uri}</code>`)}</div>
-<details><summary aria-label="${profile.deleteOf(credential.label)}">${profile.delete}</summary>
+<div><strong translate="no">${readable(credential.label)}</strong>, <span class="soft">${profile.kinds[credential.kind]}</span><br><code>${credential.clientId}</code>${credential.redirectUris.map((uri) => html`<br><code>${uri}</code>`)}</div>
+<details><summary aria-label="${profile.deleteOf(readable(credential.label))}">${profile.delete}</summary>
 <form method="post" action="/profile/credentials/delete"><input type="hidden" name="form_token" value="${formToken}"><input type="hidden" name="client_id" value="${credential.clientId}"><p class="soft">${profile.deleteNote}</p><button class="danger" type="submit">${profile.deleteYes}</button></form></details>
 </li>`;
 

@@ -19,6 +19,11 @@ export const de: Words = {
     title: "Zugriff erlauben",
     asked:
       "Eine Anwendung möchte die Verwaltungsschnittstelle (platform-api) eine Stunde lang in Ihrem Namen und mit Ihren Rechten benutzen.",
+    may: {
+      owner:
+        "Die Anwendung darf dann alles, was Sie als Eigentümer dürfen: Sitzungen und Profile ansehen, Stimmabdrücke löschen und Anwendungen, Benutzer und Schlüssel verwalten.",
+      member: "Die Anwendung darf dann Ihre Zugangsdaten ansehen und ändern.",
+    },
     application: "Anwendung",
     user: "Ihr Name",
     target: "Weiter zu",

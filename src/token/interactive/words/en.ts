@@ -20,6 +20,11 @@ export const en = {
     title: "Allow access",
     asked:
       "An application asks to use the management interface (platform-api) on your behalf for one hour, with your permissions.",
+    may: {
+      owner:
+        "The application may then do all that you may do as an owner: see sessions and profiles, erase voiceprints, and manage applications, users and keys.",
+      member: "The application may then see and change your credentials.",
+    } as Readonly<Record<Role, string>>,
     application: "Application",
     user: "Your name",
     target: "Continue to",

@@ -19,6 +19,11 @@ export const es: Words = {
     title: "Permitir el acceso",
     asked:
       "Una aplicación pide usar la interfaz de administración (platform-api) en su nombre durante una hora, con sus permisos.",
+    may: {
+      owner:
+        "La aplicación podrá entonces hacer todo lo que usted puede hacer como propietario: ver sesiones y perfiles, borrar huellas de voz y administrar aplicaciones, usuarios y claves.",
+      member: "La aplicación podrá entonces ver y cambiar sus credenciales.",
+    },
     application: "Aplicación",
     user: "Su nombre",
     target: "Continuar en",

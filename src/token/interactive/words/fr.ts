@@ -19,6 +19,11 @@ export const fr: Words = {
     title: "Autoriser l’accès",
     asked:
       "Une application demande à utiliser l’interface de gestion (platform-api) en votre nom pendant une heure, avec vos droits.",
+    may: {
+      owner:
+        "L’application pourra alors faire tout ce que vous pouvez faire en tant que propriétaire : voir les sessions et les profils, effacer des empreintes vocales et gérer les applications, les utilisateurs et les clés.",
+      member: "L’application pourra alors voir et modifier vos identifiants.",
+    },
     application: "Application",
     user: "Votre nom",
     target: "Continuer vers",

@@ -19,6 +19,11 @@ export const pt: Words = {
     title: "Permitir o acesso",
     asked:
       "Uma aplicação pede para usar a interface de gerenciamento (platform-api) em seu nome por uma hora, com as suas permissões.",
+    may: {
+      owner:
+        "A aplicação poderá então fazer tudo o que você pode fazer como proprietário: ver sessões e perfis, apagar impressões de voz e gerenciar aplicações, usuários e chaves.",
+      member: "A aplicação poderá então ver e alterar suas credenciais.",
+    },
     application: "Aplicação",
     user: "Seu nome",
     target: "Continuar em",

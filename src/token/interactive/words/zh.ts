@@ -18,6 +18,10 @@ export const zh: Words = {
   consent: {
     title: "允许访问",
     asked: "一个应用请求以您的名义、用您的权限使用管理接口（platform-api），为期一小时。",
+    may: {
+      owner: "该应用随后可以做您作为所有者可以做的一切：查看会话和档案，删除声纹，管理应用、用户和密钥。",
+      member: "该应用随后可以查看和更改您的凭据。",
+    },
     application: "应用",
     user: "您的名称",
     target: "随后前往",
