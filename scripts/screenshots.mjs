@@ -109,7 +109,7 @@ try {
   await view.waitForSelector(".badge");
   await view.screenshot({ path: join(images, "operator.png"), fullPage: true });
   await view.getByRole("tab", { name: "Sessions" }).click();
-  await view.locator("tr", { hasText: "No match" }).getByRole("button").first().click();
+  await view.locator("tr", { hasText: "No match" }).getByRole("link").first().click();
   await view.getByRole("heading", { name: "Checks" }).waitFor();
   await view.screenshot({ path: join(images, "operator-session.png") });
 } finally {

@@ -5,7 +5,7 @@ import { strings } from "./strings.js";
 import type { Samples, Voices } from "./voices.js";
 
 export class IdentifyMode extends CheckMode {
-  readonly #list = element("div", { class: "candidates" });
+  readonly #list = element("div", { class: "candidates", translate: "no" });
   readonly controls = element(
     "div",
     {},

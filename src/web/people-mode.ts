@@ -52,7 +52,7 @@ export class PeopleMode implements Mode {
     const row = element(
       "li",
       {},
-      element("div", {}, element("strong", {}, name), element("span", { class: "about" }, about)),
+      element("div", {}, element("strong", { translate: "no" }, name), element("span", { class: "about" }, about)),
       actions,
     );
     const usual = () => {

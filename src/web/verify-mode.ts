@@ -21,7 +21,9 @@ export class VerifyMode extends CheckMode {
   protected offer(people: readonly EnrolledPerson[]): void {
     this.#people = people;
     const before = this.#person.value;
-    this.#person.replaceChildren(...people.map(({ name }) => element("option", { value: name }, name)));
+    this.#person.replaceChildren(
+      ...people.map(({ name }) => element("option", { value: name, translate: "no" }, name)),
+    );
     this.#person.disabled = people.length === 0;
     if (people.some(({ name }) => name === before)) this.#person.value = before;
   }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { v7 } from "uuid";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { readRecording } from "../../src/audio/index.js";
 import { Decision, DecisionReason, ListenResponseSchema } from "../../src/contract/index.js";
 import type { LastEvaluation } from "../../src/evaluate/last-evaluation.js";
@@ -348,6 +348,7 @@ describe("access", () => {
     "sessions?scope=default",
     `sessions/${sessionIds[0]}?scope=default`,
     "watchlists?scope=default",
+    "applications",
     "models?scope=default",
     "promises",
     "evaluation",
@@ -382,6 +383,37 @@ describe("access", () => {
 });
 
 describe("data", () => {
+  it("applications page by page, newest first; a search finds names, ids and scopes", async () => {
+    const names = (body: { rows: { name: string }[] }) => body.rows.map(({ name }) => name);
+    const first = (await ask("applications?limit=1")).body;
+    expect(names(first)).toEqual(["Call centre"]);
+    expect(first.rows[0].clients[0]).not.toHaveProperty("secretHash");
+    const second = (await ask(`applications?limit=1&after=${first.next}`)).body;
+    expect(names(second)).toEqual(["Bank"]);
+    expect(second.next).toBeNull();
+    for (const search of ["call", "LARGE", first.rows[0].id, first.rows[0].clients[0].id])
+      expect(names((await ask(`applications?search=${encodeURIComponent(search)}`)).body)).toEqual(["Call centre"]);
+    expect(names((await ask("applications?search=no%20such")).body)).toEqual([]);
+  });
+
+  it("asks for the applications once for many requests of a view, but never refuses a scope that was bound since", async () => {
+    const read = vi.spyOn(tokens.applications, "list");
+    await ask("box");
+    for (let i = 0; i < 5; i++) expect((await ask("decisions?scope=default")).status).toBe(200);
+    expect(read).toHaveBeenCalledTimes(1);
+    const { id } = await tokens.applications.create({
+      name: "New",
+      environment: "production",
+      geography: "eu",
+      gkScopes: ["bound-since"],
+    });
+    expect((await ask("decisions?scope=bound-since")).status).toBe(200);
+    await tokens.applications.delete(id);
+    await ask("box");
+    expect((await ask("decisions?scope=bound-since")).status).toBe(403);
+    read.mockRestore();
+  });
+
   it("promised rates: the measured rate, with an interval and a verdict", async () => {
     const { body } = await ask("promises");
     expect(body.rates.map(({ verdict }: { verdict: string }) => verdict)).toEqual(["exceeded", "holds", "undecided"]);

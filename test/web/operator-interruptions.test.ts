@@ -86,8 +86,7 @@ const soon = { timeout: 30_000 };
 const tab = (name: keyof typeof strings.parts) => page.getByRole("tab", { name: strings.parts[name] });
 const table = (name: string) => page.getByRole("table", { name, exact: true });
 const profiles = () => table(strings.parts.profiles).locator("tbody tr");
-const linkOf = (owner: string) =>
-  page.getByRole("button", { name: `${strings.profile.id} id-of-${owner}`, exact: true });
+const linkOf = (owner: string) => page.getByRole("link", { name: `${strings.profile.id} id-of-${owner}`, exact: true });
 const dialogs = (count: number) => expect.poll(() => page.getByRole("dialog").count(), soon).toBe(count);
 const inDialog = (name: string) => page.getByRole("dialog").last().getByRole("button", { name, exact: true });
 /** The name and the role of what has the focus, as a screen reader says it. */
@@ -102,7 +101,7 @@ test("the focus stays on a row while the table is redrawn", { timeout: 120_000 }
   await linkOf("bert").focus();
   people = ["zoe", ...people];
   await linkOf("zoe").waitFor(soon);
-  await expect.poll(focused, soon).toBe(`button ${strings.profile.id} id-of-bert`);
+  await expect.poll(focused, soon).toBe(`a ${strings.profile.id} id-of-bert`);
 });
 
 test("after a dialog the focus is where it was, or near it if that is gone", { timeout: 120_000 }, async () => {
@@ -115,7 +114,7 @@ test("after a dialog the focus is where it was, or near it if that is gone", { t
   await expect.poll(() => page.evaluate(() => document.activeElement!.closest("dialog") !== null)).toBe(true);
   await page.keyboard.press("Escape");
   await dialogs(0);
-  await expect.poll(focused, soon).toBe(`button ${strings.profile.id} id-of-bert`);
+  await expect.poll(focused, soon).toBe(`a ${strings.profile.id} id-of-bert`);
   // Somebody else erases the row behind the dialog.
   await linkOf("zoe").press("Enter");
   await inDialog(strings.profile.erase).waitFor();

@@ -260,7 +260,7 @@ test("finds profiles, and shows one in detail", { timeout: 120_000 }, async () =
   const search = page.getByLabel(strings.idOrPerson);
   await search.fill("anna");
   await ownersAre("anna");
-  await profiles().getByRole("button").click();
+  await profiles().getByRole("link").click();
   await dialog().getByText(nameOf("OPTIMAL_TRAINED")).waitFor();
   expect(await dialog().textContent()).toContain("vivavoce-2");
   expect(await dialog().getByRole("table", { name: strings.profile.enrolled }).locator("tbody tr").count()).toBe(3);
@@ -282,7 +282,7 @@ test("finds profiles, and shows one in detail", { timeout: 120_000 }, async () =
   await search.fill("");
   await page.getByLabel(strings.profiles.kind).selectOption("fraudster");
   await ownersAre("caller 7");
-  await profiles().getByRole("button").click();
+  await profiles().getByRole("link").click();
   await dialog().getByText("known callers").waitFor();
   await closed();
   await page.getByLabel(strings.profiles.kind).selectOption("");
@@ -292,7 +292,7 @@ test("a profile is erased for good, after a question", { timeout: 120_000 }, asy
   const search = page.getByLabel(strings.idOrPerson);
   await search.fill("person 9");
   await ownersAre("person 9");
-  await profiles().getByRole("button").click();
+  await profiles().getByRole("link").click();
   await press(strings.profile.erase);
   await dialog().getByText(strings.profile.eraseHeading("person 9")).waitFor();
   await isClean();
@@ -306,10 +306,10 @@ test("a profile is erased for good, after a question", { timeout: 120_000 }, asy
   await search.fill("person 8");
   await ownersAre("person 8");
   await page.getByRole("button", { name: strings.pause }).click();
-  const id = (await profiles().getByRole("button").textContent())!;
+  const id = (await profiles().getByRole("link").textContent())!;
   const path = `${box.url}/operator/v1/profiles/${id}?scope=default`;
   expect((await fetch(path, { method: "DELETE", headers: { authorization } })).status).toBe(204);
-  await profiles().getByRole("button").click();
+  await profiles().getByRole("link").click();
   await dialog().getByText(strings.profile.gone).waitFor();
   await isClean();
   await closed();
@@ -327,7 +327,7 @@ test("finds sessions, and shows one with its checks and its audio", { timeout: 1
     channelPlaybackDetectionParameters: {},
   });
   await part("sessions");
-  await sessions().getByRole("button").first().waitFor();
+  await sessions().getByRole("link").first().waitFor();
   await isClean();
   const decision = page.getByLabel(strings.sessions.decision);
   await decision.selectOption("NO_MATCH");
@@ -343,7 +343,7 @@ test("finds sessions, and shows one with its checks and its audio", { timeout: 1
   await expect.poll(() => sessions().count(), soon).toBeGreaterThan(3);
 
   // The newest has both attack checks, with the stretch that sounds most like an attack.
-  await sessions().getByRole("button").first().click();
+  await sessions().getByRole("link").first().click();
   const checks = dialog().getByRole("table", { name: strings.session.checks });
   await checks.getByText(/^Synthetic speech: ratio .*strongest at \d/).waitFor();
   await checks.getByText(/^Playback: ratio /).waitFor();
@@ -354,10 +354,40 @@ test("finds sessions, and shows one with its checks and its audio", { timeout: 1
 
   // Go from a profile to its owner's sessions.
   await part("profiles");
-  await profiles().getByRole("button").first().click();
+  await profiles().getByRole("link").first().click();
   await press(strings.profile.sessions);
   await sessions().first().waitFor();
   expect(await page.getByLabel(strings.idOrPerson).inputValue()).not.toBe("");
+});
+
+test("a profile or session is a link: it opens in another tab, and from an address that somebody sent", {
+  timeout: 120_000,
+}, async () => {
+  await part("sessions");
+  await page.getByLabel(strings.idOrPerson).fill("");
+  const link = sessions().getByRole("link").first();
+  const id = (await link.textContent())!;
+  const [other] = await Promise.all([context.waitForEvent("page"), link.click({ button: "middle" })]);
+  const opens = async (on: Page) => {
+    await on.getByRole("dialog").getByText(strings.session.checks).first().waitFor(soon);
+    expect(await on.getByRole("dialog").textContent()).toContain(id);
+    await on.getByRole("tab", { name: strings.parts.sessions, selected: true }).waitFor();
+  };
+  await opens(other);
+  // The dialog is in the tab that was opened, and not opened again by a reload.
+  expect(await page.getByRole("dialog").count()).toBe(0);
+  await other.reload();
+  await other.getByRole("tab", { name: strings.parts.sessions, selected: true }).waitFor();
+  expect(await other.getByRole("dialog").count()).toBe(0);
+  // The same address in a tab that shows another part.
+  await other.getByRole("tab", { name: strings.parts.overview }).click();
+  const address = await link.getAttribute("href");
+  await other.evaluate((hash) => {
+    location.hash = hash!;
+  }, address);
+  await opens(other);
+  expect(await barriers(other)).toEqual([]);
+  await other.close();
 });
 
 test("creates, renames and deletes applications and their credentials", { timeout: 300_000 }, async () => {
@@ -424,10 +454,45 @@ test("creates, renames and deletes applications and their credentials", { timeou
   expect((await tokenOf(clientId!, renewed)).status).toBe(401);
 });
 
+test("hundreds of applications are shown page by page, newest first, and searched", { timeout: 120_000 }, async () => {
+  const words = strings.applications;
+  const headers = { authorization, "content-type": "application/json" };
+  const create = (name: string, gkScopes: string[]) =>
+    fetch(`${box.url}/management/v1/applications`, {
+      method: "POST",
+      headers,
+      body: JSON.stringify({ name, environment: "test", geography: "eu", gkScopes }),
+    });
+  for (let i = 0; i < 10; i++) await create(`Office ${i}`, i === 3 ? ["harbour"] : []);
+  // A name that would turn the text after it around, for example the question whether to delete it.
+  await create("Office\u202e 10", []);
+  const headings = () => page.locator("article h3").allTextContents();
+  const newest = ["Office\ufffd 10 test", ...[9, 8, 7, 6, 5, 4, 3, 2, 1].map((i) => `Office ${i} test`)];
+  await expect.poll(headings, soon).toEqual(newest);
+  await isClean();
+  const pages = page.getByRole("navigation", { name: strings.pager.label(strings.parts.applications) });
+  await pages.getByRole("button", { name: strings.pager.next }).press("Enter");
+  await expect.poll(headings, soon).toEqual(["Office 0 test", "vivavoce production"]);
+  const search = page.getByLabel(words.search);
+  await search.fill("harb");
+  await expect.poll(headings, soon).toEqual(["Office 3 test"]);
+  await search.fill("no such");
+  await page.getByText(words.none).waitFor();
+  await search.fill("");
+  await expect.poll(headings, soon).toEqual(newest);
+  await page.getByRole("button", { name: words.deleteOf("Office\ufffd 10") }).click();
+  await dialog().getByText(words.deleteHeading("Office\ufffd 10")).waitFor();
+  await press(words.deleteYes);
+  await expect.poll(headings, soon).toEqual([...newest.slice(1), "Office 0 test"]);
+});
+
 test("changes the password, and stays signed in", { timeout: 120_000 }, async () => {
   const words = strings.account;
   const { name, password } = box.firstOwner!;
   await page.getByRole("button", { name: words.changePassword }).click();
+  // A password manager must know whose password it keeps.
+  expect(await dialog().locator("[autocomplete=username]").inputValue()).toBe(name);
+  expect(await page.evaluate(() => (document.activeElement as HTMLInputElement).autocomplete)).toBe("current-password");
   const fill = async (current: string, next: string, repeated: string) => {
     await dialog().getByLabel(words.current).fill(current);
     await dialog().getByLabel(words.password, { exact: true }).fill(next);

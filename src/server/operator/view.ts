@@ -2,6 +2,7 @@
 import type { LastEvaluation } from "../../evaluate/last-evaluation.js";
 import type { PrintsOfModel } from "../../processor/prints-by-model.js";
 import type { Check, GroupName, GroupSize, OwnerKind, Profile, RecordedConsent, Session } from "../../store/port.js";
+import type { Application } from "../../token/applications.js";
 import type { FieldRate } from "../../voiceprint/field-rates.js";
 import type { CheckPart } from "../../voiceprint/session-decision.js";
 import type { LiveCallView } from "../limits/live-calls.js";
@@ -18,6 +19,7 @@ export interface OperatorAnswers {
   readonly sessions: Page<SessionView>;
   readonly session: SessionDetail;
   readonly watchlists: Page<WatchlistView>;
+  readonly applications: Page<Application>;
   /** How many prints of a scope have moved to the model of its new prints, which comes first. */
   readonly models: { readonly models: readonly PrintsOfModel[] };
   /** For each kind of list and each promised rate; sums over all replicas. */

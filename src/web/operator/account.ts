@@ -34,6 +34,7 @@ function changePassword(client: BoxClient, user: string, state: HTMLElement): vo
     heading: words.changePassword,
     note: words.signedInAs(user),
     fields: [
+      { name: "username", label: "", kind: "username", value: user },
       password("current", words.current, "current-password"),
       password("password", words.password, "new-password", words.passwordHint),
       password("repeated", words.repeated, "new-password"),

@@ -1,4 +1,6 @@
 /** Applications and their credentials, called the Manage view in the contract. Only for owners, like the whole view. */
+
+import { readable } from "../../languages.js";
 import type { Application, Client } from "../../token/applications.js";
 import { RUNTIME_SCOPES } from "../../token/scopes.js";
 import { button, element } from "../dom.js";
@@ -6,9 +8,9 @@ import type { BoxClient } from "./box-client.js";
 import { ask, openDialog, type Question } from "./dialog.js";
 import { facts } from "./facts.js";
 import { keepingFocus } from "./focus.js";
+import { PagedTable } from "./paged-table.js";
 import { strings } from "./strings.js";
 import { type Cell, day, id, nameCell, Table, time } from "./table.js";
-import { card } from "./table-panel.js";
 
 const words = strings.applications;
 const text = (given: FormData, name: string) => String(given.get(name) ?? "").trim();
@@ -19,8 +21,8 @@ const lines = (given: FormData, name: string) =>
 const action = (label: string, spoken: string, kind: string, click: () => void) => button(label, kind, click, spoken);
 
 export class ApplicationsPanel {
-  readonly #list = element("div", { class: "applications" }, element("p", { class: "note" }, strings.loading));
-  readonly element: HTMLElement;
+  readonly #list = element("div", { class: "applications" });
+  readonly #pages: PagedTable<Application>;
   #shown = "";
 
   constructor(
@@ -29,21 +31,31 @@ export class ApplicationsPanel {
     readonly changed: () => void,
   ) {
     const create = action(words.create, words.create, "main", () => this.#create());
-    this.element = card(
-      strings.parts.applications,
-      words.note,
+    this.#pages = new PagedTable(
+      { ...words, heading: strings.parts.applications },
+      client.applicationsPage,
+      { element: this.#list, show: (rows, none) => this.#show(rows, none) },
+      [{ name: "search", label: words.search, kind: "search" }],
       element("div", { class: "actions" }, create),
-      this.#list,
     );
+    // Applications belong to no scope, so all of them are shown, whichever is chosen.
+    this.#pages.scope = "all";
   }
 
-  async refresh(): Promise<void> {
-    const all = await this.client.applications.list();
-    const now = JSON.stringify(all);
+  get element(): HTMLElement {
+    return this.#pages.element;
+  }
+
+  refresh(): Promise<void> {
+    return this.#pages.refresh();
+  }
+
+  #show(rows: readonly Application[], none = words.none): void {
+    const now = JSON.stringify([rows, none]);
     if (now === this.#shown) return;
     this.#shown = now;
     const drawn =
-      all.length === 0 ? [element("p", { class: "note" }, words.none)] : all.map((one) => this.#application(one));
+      rows.length === 0 ? [element("p", { class: "note" }, none)] : rows.map((one) => this.#application(one));
     keepingFocus(this.#list, () => this.#list.replaceChildren(...drawn));
   }
 
@@ -63,7 +75,8 @@ export class ApplicationsPanel {
   }
 
   #application(application: Application): HTMLElement {
-    const { id: applicationId, name, environment, geographies } = application;
+    const { id: applicationId, geographies } = application;
+    const [name, environment] = [readable(application.name), readable(application.environment)];
     const clients = new Table<Client>(
       { heading: `${words.clients}: ${name}`, none: "", columns: words.clientColumns },
       (client) => this.#clientCells(application, client),
@@ -149,7 +162,7 @@ export class ApplicationsPanel {
 
   #rename({ id: applicationId, name, environment }: Application): void {
     this.#ask({
-      heading: words.renameOf(name),
+      heading: words.renameOf(readable(name)),
       fields: [
         { name: "name", label: words.name, value: name, required: true },
         { name: "environment", label: words.environment, value: environment, required: true },
@@ -165,7 +178,7 @@ export class ApplicationsPanel {
 
   #addClient({ id: applicationId, name, geographies }: Application): void {
     this.#ask({
-      heading: words.addClientOf(name),
+      heading: words.addClientOf(readable(name)),
       fields: [
         { name: "name", label: words.clientName, hint: words.clientNameHint, required: true },
         { name: "geography", label: words.geography, value: Object.keys(geographies)[0] ?? "", required: true },

@@ -34,6 +34,8 @@ export class BoxClient {
   readonly sessions = ({ scope, after, filters }: PageOfScope) =>
     this.#get("sessions", { ...filters, scope, after, limit: rowsOfPage });
   readonly watchlists = ({ scope, after }: PageOfScope) => this.#get("watchlists", { scope, after, limit: rowsOfPage });
+  readonly applicationsPage = ({ after, filters }: PageOfScope) =>
+    this.#get("applications", { ...filters, after, limit: rowsOfPage });
   readonly models = (scope: string) => this.#get("models", { scope });
   readonly promises = () => this.#get("promises");
   readonly evaluation = () => this.#get("evaluation");

@@ -14,6 +14,6 @@ export const decisionsPanel = (opens: Opens) =>
     nameOf(one.reason),
     figure(one.risk, risk),
     figure(one.reliability, reliability),
-    link(one.sessionId, strings.session.id, opens.session),
-    link(one.profileId, strings.profile.id, opens.profile),
+    link(one.sessionId, opens.sessions),
+    link(one.profileId, opens.profiles),
   ]);

@@ -1,9 +1,16 @@
 /** What the detail views of profiles and sessions need. */
 import type { BoxClient } from "./box-client.js";
 
+/** How a profile or session is opened by its id. */
+export interface Opening {
+  readonly label: string;
+  open(id: string): void;
+  addressOf(id: string): string;
+}
+
 export interface Opens {
-  readonly profile: (id: string) => void;
-  readonly session: (id: string) => void;
+  readonly profiles: Opening;
+  readonly sessions: Opening;
 }
 
 export interface DetailContext {

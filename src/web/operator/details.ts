@@ -4,6 +4,7 @@ import { NotFound } from "./box-client.js";
 import type { DetailContext, DetailDialog, Opens } from "./detail-context.js";
 import { openDialog } from "./dialog.js";
 import { keepingFocus } from "./focus.js";
+import { addressOf as addressOfPlace } from "./place.js";
 import { profileDetail } from "./profile-detail.js";
 import { sessionDetail } from "./session-detail.js";
 import { strings } from "./strings.js";
@@ -28,10 +29,19 @@ export function details(context: () => Omit<DetailContext, "opens">): Opens {
     };
     await show();
   };
+  const { profile, session } = strings;
+  const addressOf = (part: keyof Opens) => (opened: string) => addressOfPlace({ part, scope: context().scope, opened });
   const opens: Opens = {
-    profile: (id) =>
-      void opened(strings.profile.id, strings.profile.gone, (of, dialog) => profileDetail(of, id, dialog)),
-    session: (id) => void opened(strings.session.id, strings.session.gone, (of) => sessionDetail(of, id)),
+    profiles: {
+      label: profile.id,
+      open: (id) => void opened(profile.id, profile.gone, (of, dialog) => profileDetail(of, id, dialog)),
+      addressOf: addressOf("profiles"),
+    },
+    sessions: {
+      label: session.id,
+      open: (id) => void opened(session.id, session.gone, (of) => sessionDetail(of, id)),
+      addressOf: addressOf("sessions"),
+    },
   };
   return opens;
 }

@@ -54,8 +54,8 @@ export interface Field {
   readonly name: string;
   readonly label: string;
   readonly hint?: string;
-  /** One line, a password, several lines, or checkboxes. */
-  readonly kind?: "text" | "password" | "lines" | "checks";
+  /** One line, a password, several lines, checkboxes, or the hidden name whose password a browser is to keep. */
+  readonly kind?: "text" | "password" | "lines" | "checks" | "username";
   readonly value?: string;
   readonly autocomplete?: string;
   readonly required?: boolean;
@@ -106,7 +106,7 @@ export function ask({ heading, note, fields = [], action, isDangerous = false, s
   });
   const dialog = openDialog(heading, form);
   dialog.element.classList.add("small");
-  form.querySelector<HTMLElement>("input, textarea")?.focus();
+  form.querySelector<HTMLElement>("input:not([hidden]), textarea")?.focus();
 }
 
 function fieldOf(field: Field): HTMLElement {
@@ -114,6 +114,7 @@ function fieldOf(field: Field): HTMLElement {
   const inputId = `field-${++opened}`;
   const hintId = `${inputId}-hint`;
   const about = hint === undefined ? [] : [element("p", { class: "note", id: hintId }, hint)];
+  if (kind === "username") return element("input", { name, value, autocomplete: "username", hidden: true });
   if (kind === "checks") {
     const boxes = (field.checks ?? []).map((one) =>
       element(

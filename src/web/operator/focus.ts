@@ -2,11 +2,11 @@
 
 const nameOf = (one: Element) => one.getAttribute("aria-label") ?? one.textContent;
 
-/** Focuses `lost`, or the button in `place` that replaced it (it has the same name), or else `place`. */
+/** Focuses `lost`, or the button or link in `place` that replaced it (it has the same name), or else `place`. */
 export function focusAgain(lost: Element | null, place: HTMLElement): void {
   const again =
     lost &&
-    [...place.querySelectorAll<HTMLElement>("button")].find((one) => one === lost || nameOf(one) === nameOf(lost));
+    [...place.querySelectorAll<HTMLElement>("a, button")].find((one) => one === lost || nameOf(one) === nameOf(lost));
   again?.focus();
   if (again && again === document.activeElement) return;
   place.tabIndex = -1;

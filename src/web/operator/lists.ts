@@ -6,16 +6,17 @@ import type { Opens } from "./detail-context.js";
 import { risk, seconds, whole } from "./figures.js";
 import { PagedTable } from "./paged-table.js";
 import { nameOf, strings } from "./strings.js";
-import { badge, day, figure, id, link, moment, nameCell, time } from "./table.js";
+import { badge, day, figure, id, link, moment, nameCell, Table, time } from "./table.js";
 
 const choices = (names: readonly string[]) => names.map((name) => [name, nameOf(name)] as const);
 
 export function profilesTable(client: BoxClient, opens: Opens): PagedTable<ProfileView> {
   const { state, kind, any } = strings.profiles;
+  const words = { ...strings.profiles, heading: strings.parts.profiles };
   return new PagedTable(
-    { ...strings.profiles, heading: strings.parts.profiles },
+    words,
     client.profiles,
-    (row) => [
+    new Table(words, (row) => [
       nameCell(row.ownerId),
       nameOf(row.kind),
       nameCell(row.tag),
@@ -23,8 +24,8 @@ export function profilesTable(client: BoxClient, opens: Opens): PagedTable<Profi
       figure(row.printVersion || null),
       figure(row.netSpeechSeconds, seconds),
       time(row.createdAt, day),
-      link(row.id, strings.profile.id, opens.profile),
-    ],
+      link(row.id, opens.profiles),
+    ]),
     [
       { name: "search", label: strings.idOrPerson, kind: "search" },
       { name: "state", label: state, kind: "choice", any, choices: choices(PROFILE_STATES) },
@@ -35,10 +36,11 @@ export function profilesTable(client: BoxClient, opens: Opens): PagedTable<Profi
 
 export function sessionsTable(client: BoxClient, opens: Opens): PagedTable<SessionView> {
   const { decision, any, from, until } = strings.sessions;
+  const words = { ...strings.sessions, heading: strings.parts.sessions };
   return new PagedTable(
-    { ...strings.sessions, heading: strings.parts.sessions },
+    words,
     client.sessions,
-    (row) => [
+    new Table(words, (row) => [
       time(row.startedAt, moment),
       nameOf(row.type),
       nameCell(row.person || row.matchedPerson),
@@ -46,8 +48,8 @@ export function sessionsTable(client: BoxClient, opens: Opens): PagedTable<Sessi
       row.checkCount === 0 ? strings.none : nameOf(row.reason),
       figure(row.risk, risk),
       whole(row.checkCount),
-      link(row.id, strings.session.id, opens.session),
-    ],
+      link(row.id, opens.sessions),
+    ]),
     [
       { name: "search", label: strings.idOrPerson, kind: "search" },
       { name: "decision", label: decision, kind: "choice", any, choices: choices(DECISIONS) },
@@ -58,9 +60,8 @@ export function sessionsTable(client: BoxClient, opens: Opens): PagedTable<Sessi
 }
 
 export const watchlistsTable = (client: BoxClient): PagedTable<WatchlistView> =>
-  new PagedTable(strings.watchlists, client.watchlists, (row) => [
-    nameCell(row.tag),
-    whole(row.profiles),
-    whole(row.owners),
-    id(row.id),
-  ]);
+  new PagedTable(
+    strings.watchlists,
+    client.watchlists,
+    new Table(strings.watchlists, (row) => [nameCell(row.tag), whole(row.profiles), whole(row.owners), id(row.id)]),
+  );

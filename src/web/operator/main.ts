@@ -15,7 +15,7 @@ import { profilesTable, sessionsTable, watchlistsTable } from "./lists.js";
 import { Live } from "./live.js";
 import { LoadPanel } from "./load-panel.js";
 import { modelsPanel, moved } from "./models-panel.js";
-import { forgetPlace, keepPlace, keptPlace } from "./place.js";
+import { forgetPlace, keepPlace, keptPlace, type Place, placeInAddress } from "./place.js";
 import { exceeded, metRates, promisesPanel } from "./promises-panel.js";
 import { beginSignIn, signIn } from "./sign-in.js";
 import { shortRevision, strings } from "./strings.js";
@@ -47,9 +47,9 @@ function say(text: string, action?: { readonly label: string; readonly click: ()
 async function open(): Promise<void> {
   say(strings.signIn.going);
   try {
-    // Signing in leaves this page, and with it the part that the address names.
-    const asked = location.hash.slice(1);
-    if (Object.hasOwn(strings.parts, asked)) keepPlace({ scope: keptPlace()?.scope ?? "", part: asked });
+    // Signing in leaves this page, and with it the place that the address names.
+    const asked = placeInAddress(strings.parts);
+    if (asked) keepPlace(asked);
     const client = new BoxClient(await signIn());
     const box = await client.box();
     document.body.replaceChildren();
@@ -204,11 +204,20 @@ function show(client: BoxClient, first: BoxView): void {
     ),
   );
   showScopes(box.scopes);
-  if (kept && kept.scope !== scope.value && box.scopes.includes(kept.scope)) {
-    scope.value = kept.scope;
-    chosen();
-  }
-  tabs.open(kept && Object.hasOwn(parts, kept.part) ? (kept.part as Part) : "overview");
+  const goTo = (place: Place) => {
+    if (place.scope !== scope.value && box.scopes.includes(place.scope)) {
+      scope.value = place.scope;
+      chosen();
+    }
+    tabs.open(place.part as Part);
+    if (place.opened && (place.part === "profiles" || place.part === "sessions")) opens[place.part].open(place.opened);
+  };
+  goTo(kept && Object.hasOwn(parts, kept.part) ? kept : { part: "overview", scope: scope.value });
+  // A link to a profile or session was entered into the address bar of this tab.
+  addEventListener("hashchange", () => {
+    const place = placeInAddress(parts);
+    if (place?.opened && panel.isConnected) goTo(place);
+  });
   void live.every(loadEveryMs, refreshLoad);
   void live.every(callsEveryMs, refreshCalls);
   void live.every(decisionsEveryMs, refreshDecisions);

@@ -2,7 +2,7 @@ import type { Page } from "../../server/operator/view.js";
 import { element } from "../dom.js";
 import { type Filter, Filters } from "./filters.js";
 import { strings } from "./strings.js";
-import { type Cell, Table, type TableWords } from "./table.js";
+import type { TableWords } from "./table.js";
 import { card } from "./table-panel.js";
 
 export interface PageOfScope {
@@ -11,10 +11,16 @@ export interface PageOfScope {
   readonly filters: Readonly<Record<string, string>>;
 }
 
-/** A table that is loaded page by page, with filters. */
+/** What shows the rows of a page, or `none`. */
+export interface Rows<Row> {
+  readonly element: HTMLElement;
+  show(rows: readonly Row[], none?: string): void;
+}
+
+/** Rows that are loaded page by page, with filters. */
 export class PagedTable<Row> {
   readonly element: HTMLElement;
-  readonly #table: Table<Row>;
+  readonly #table: Rows<Row>;
   readonly #filters: Filters;
   readonly #number = element("span", { role: "status" });
   readonly #previous = button(strings.pager.previous, () => void this.#turn(-1));
@@ -27,16 +33,18 @@ export class PagedTable<Row> {
   #isOutdated = true;
 
   constructor(
-    readonly words: TableWords & { readonly note?: string },
+    readonly words: Omit<TableWords, "columns"> & { readonly note?: string },
     readonly ask: (page: PageOfScope) => Promise<Page<Row>>,
-    cells: (row: Row) => readonly Cell[],
+    table: Rows<Row>,
     filters: readonly Filter[] = [],
+    ...actions: readonly HTMLElement[]
   ) {
-    this.#table = new Table(words, cells);
+    this.#table = table;
     this.#filters = new Filters(words.heading, filters, () => this.#restart());
     this.element = card(
       words.heading,
       words.note,
+      ...actions,
       ...(filters.length > 0 ? [this.#filters.element] : []),
       this.#table.element,
       element(

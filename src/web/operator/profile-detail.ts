@@ -1,3 +1,4 @@
+import { readable } from "../../languages.js";
 import type { ProcessedSession, ProfileDetail } from "../../server/operator/view.js";
 import { button, element } from "../dom.js";
 import type { DetailContext, DetailDialog } from "./detail-context.js";
@@ -5,7 +6,7 @@ import { ask } from "./dialog.js";
 import { facts } from "./facts.js";
 import { decibels, hertz, seconds } from "./figures.js";
 import { nameOf, shortRevision, strings } from "./strings.js";
-import { badge, type Cell, day, figure, id, link, moment, nameCell, readable, Table, time } from "./table.js";
+import { badge, type Cell, day, figure, id, link, moment, nameCell, Table, time } from "./table.js";
 
 const words = strings.profile;
 
@@ -22,7 +23,7 @@ export async function profileDetail(
       time(one.at, moment),
       seconds(one.netSpeechSeconds),
       figure(one.snrDb, decibels),
-      link(one.sessionId, strings.session.id, opens.session),
+      link(one.sessionId, opens.sessions),
     ]);
     table.show(rows);
     return [element("h3", {}, heading), table.element];

@@ -54,7 +54,7 @@ const checkCells = (check: CheckView, opens: Opens): readonly Cell[] => [
   check.parts.length === 0
     ? strings.none
     : element("ul", { class: "found" }, ...check.parts.map((part) => element("li", {}, partText(part)))),
-  link(check.profileId, strings.profile.id, opens.profile),
+  link(check.profileId, opens.profiles),
 ];
 
 function partText({ name, ratio, threshold, failure, strongest }: CheckPartView): string {

@@ -1,5 +1,7 @@
 /** A table; on a phone each row is a card with column names next to the cells. ARIA roles are explicit, as browsers do not see a card as a table. */
+import { readable } from "../../languages.js";
 import { element } from "../dom.js";
+import type { Opening } from "./detail-context.js";
 import { keepingFocus } from "./focus.js";
 import { strings } from "./strings.js";
 
@@ -50,25 +52,26 @@ export class Table<Row> {
   }
 }
 
-/** Without the invisible characters that turn the direction of text: with them, a name could show itself, or the question whether to erase it, backwards. */
-export const readable = (name: string): string => name.replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
-
-/** Names may be one long word. */
+/** Names may be one long word. The browser's translator must leave them as they are: "Rose" is no flower here. */
 export const nameCell = (value: string): Cell =>
-  value ? element("span", { class: "name" }, readable(value)) : strings.none;
+  value ? element("span", { class: "name", translate: "no" }, readable(value)) : strings.none;
 
 /** Ids are long: one that does not fit is cut off, but its title shows all of it, and it can be selected completely. */
 export const id = (value: string | null): Cell =>
-  value ? element("code", { class: "id", title: value }, value) : strings.none;
+  value ? element("code", { class: "id", title: value, translate: "no" }, value) : strings.none;
 
-/** An id that opens its profile or session. */
-export function link(value: string | null, label: string, open: (value: string) => void): Cell {
+/** An id that opens its profile or session: a link, which can be opened in another tab or sent to somebody. */
+export function link(value: string | null, { label, open, addressOf }: Opening): Cell {
   if (!value) return strings.none;
-  return element(
-    "button",
-    { type: "button", class: "id link", title: value, "aria-label": `${label} ${value}`, click: () => open(value) },
-    value,
-  );
+  const click = (event: Event) => {
+    const { ctrlKey, metaKey, shiftKey, altKey } = event as MouseEvent;
+    // With these keys, the browser opens another tab or window, or saves the link.
+    if (ctrlKey || metaKey || shiftKey || altKey) return;
+    event.preventDefault();
+    open(value);
+  };
+  const spoken = { title: value, "aria-label": `${label} ${value}`, translate: "no" };
+  return element("a", { class: "id link", href: addressOf(value), ...spoken, click }, value);
 }
 
 /** In the reader's time zone. Its title is in UTC, as in the log of the box: when clocks go back, an hour comes twice. */

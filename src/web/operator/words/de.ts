@@ -208,7 +208,8 @@ export const de: Words = {
 
   applications: {
     note: "Jede hat eigene Clients: Mit Client-ID und Geheimnis bekommt ein Programm Tokens.",
-    none: "Noch keine Anwendung.",
+    none: "Keine passende Anwendung.",
+    search: "Bezeichnung, ID oder Bereich",
     create: "Neue Anwendung",
     name: "Bezeichnung",
     environment: "Umgebung",

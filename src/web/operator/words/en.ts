@@ -201,7 +201,8 @@ export const en = {
 
   applications: {
     note: "Each has its own clients: a client id and a secret, with which a program gets tokens.",
-    none: "No application yet.",
+    none: "No matching application.",
+    search: "Name, id or scope",
     create: "New application",
     name: "Name",
     environment: "Environment",

@@ -200,7 +200,8 @@ export const es: Words = {
 
   applications: {
     note: "Cada una tiene sus propios clientes: un ID de cliente y un secreto, con los que un programa obtiene tokens.",
-    none: "Ninguna aplicación todavía.",
+    none: "Ninguna aplicación coincide.",
+    search: "Nombre, ID o ámbito",
     create: "Aplicación nueva",
     name: "Nombre",
     environment: "Entorno",

@@ -208,7 +208,8 @@ export const fr: Words = {
 
   applications: {
     note: "Chacune a ses clients : un identifiant et un secret, avec lesquels un programme obtient des jetons.",
-    none: "Aucune application pour l’instant.",
+    none: "Aucune application ne correspond.",
+    search: "Nom, identifiant ou périmètre",
     create: "Nouvelle application",
     name: "Nom",
     environment: "Environnement",

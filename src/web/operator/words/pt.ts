@@ -207,7 +207,8 @@ export const pt: Words = {
 
   applications: {
     note: "Cada uma tem seus próprios clientes: um ID e um segredo, com os quais um programa obtém tokens.",
-    none: "Nenhuma aplicação ainda.",
+    none: "Nenhuma aplicação encontrada.",
+    search: "Nome, ID ou escopo",
     create: "Nova aplicação",
     name: "Nome",
     environment: "Ambiente",

@@ -194,7 +194,8 @@ export const zh: Words = {
 
   applications: {
     note: "每个应用都有自己的客户端：客户端编号和密钥，程序用它们获取令牌。",
-    none: "还没有应用。",
+    none: "没有符合的应用。",
+    search: "名称、编号或范围",
     create: "新建应用",
     name: "名称",
     environment: "环境",
