@@ -125,10 +125,14 @@ function contextOf(track: MediaStreamTrack): AudioContext {
 }
 
 async function askForStream({ deviceId }: MicrophoneOptions): Promise<MediaStream> {
-  // Absent on pages that are not a secure context.
-  if (!navigator.mediaDevices) throw new MicrophoneError("insecure", "no secure context");
+  const devices = globalThis.navigator?.mediaDevices as MediaDevices | undefined;
+  // Absent on pages that are not a secure context, and in programs that are no browser or have no microphone for pages.
+  if (!devices?.getUserMedia)
+    throw globalThis.isSecureContext === false
+      ? new MicrophoneError("insecure", "no secure context")
+      : new MicrophoneError("other", "This browser or program does not support microphones.");
   try {
-    return await navigator.mediaDevices.getUserMedia({
+    return await devices.getUserMedia({
       audio: { ...asItIs, ...(deviceId === undefined ? {} : { deviceId: { exact: deviceId } }) },
     });
   } catch (error) {

@@ -38,10 +38,12 @@ export class Tabs<Name extends string> {
     return [...this.#buttons.keys()].find((name) => location.hash === `#${name}`) ?? null;
   }
 
-  /** Shows the first tab of a visit. */
+  /** Shows the first tab of a visit. The address may name something else on the page, which a visitor wants to see. */
   open(name: Name): void {
-    history.replaceState(null, "", `#${name}`);
+    const named = document.getElementById(location.hash.slice(1));
+    if (!named) history.replaceState(null, "", `#${name}`);
     this.#show(name);
+    named?.scrollIntoView();
   }
 
   choose(name: Name): void {

@@ -7,6 +7,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { mix, noise, utter } from "../../src/demo/voice.js";
 import type * as Module from "../../src/microphone/index.js";
+import { MicrophoneError, openMicrophone } from "../../src/microphone/index.js";
 import { serveFolder } from "../../src/server/http/static-files.js";
 import { launch, type Site, serve } from "../chromium.js";
 import { wav } from "../voice.js";
@@ -102,6 +103,22 @@ test("reports a silent one, and when sound comes back", { timeout: 60_000 }, asy
   const faint = Float32Array.from(noise(6, rateHz, 2, 0), (value) => 2e-4 * value);
   const heard = await recorded(faint, 3500);
   expect(heard.states.map(({ state }) => state)).toEqual(["silent"]);
+});
+
+test("says if the browser, or another program, has no microphones for pages", async () => {
+  const said = await page.evaluate(async () => {
+    const problems: string[] = [];
+    const failed = (error: { problem: string; message: string }) => problems.push(`${error.problem}: ${error.message}`);
+    for (const mediaDevices of [{}, undefined]) {
+      Object.defineProperty(navigator, "mediaDevices", { value: mediaDevices, configurable: true });
+      await globalThis.microphone.openMicrophone({ heard: () => {} }).catch(failed);
+    }
+    return problems;
+  });
+  const unsupported = "other: This browser or program does not support microphones.";
+  expect(said).toEqual([unsupported, unsupported]);
+  // Node has no devices, and Node 20 no navigator either.
+  await expect(openMicrophone({ heard: () => {} })).rejects.toThrow(MicrophoneError);
 });
 
 test("names the problem, and reports when it is unplugged", { timeout: 60_000 }, async () => {

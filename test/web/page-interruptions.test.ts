@@ -240,6 +240,11 @@ test("the address keeps the tab: a reload stays there, and Back goes to the one 
   // A place on the page is no tab.
   await page.getByRole("link", { name: strings.privacy.short }).click();
   await isShown("people");
+  const panel = page.getByRole("complementary");
+  await page.reload();
+  await isReady(page);
+  expect(page.url()).toBe(`${box.url}/#privacy`);
+  expect(await panel.evaluate((one) => one.getBoundingClientRect().top < innerHeight)).toBe(true);
   await page.goBack();
   await page.goBack();
   await isShown("verify");
