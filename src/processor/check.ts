@@ -85,6 +85,7 @@ export class Comparison {
   readonly #settled = new Map<Part, PartResult>();
   readonly #passed = new Map<Part, number>();
   readonly #looked = new Map<Part, PartResult>();
+  #isCounted = false;
 
   /** `seconds` is the length of the audio, `null` if unknown. Checkpoints that it cannot reach are left out. */
   constructor(
@@ -161,7 +162,9 @@ export class Comparison {
   async #conclude(analysis: JointAnalysis | null, voices: readonly JointAnalysis[], validity: AudioValidity) {
     const results: PartResult[] = [];
     for (const part of this.parts) results.push(await this.#concludePart(part, voices, validity));
-    for (const [i, part] of this.parts.entries()) this.#count(part.candidates, results[i]!);
+    // A conclusion that could not be stored is drawn again.
+    if (!this.#isCounted) for (const [i, part] of this.parts.entries()) this.#count(part.candidates, results[i]!);
+    this.#isCounted = true;
     return { results, attacks: await this.attacks.conclude(analysis, validity, looksAt(this.#allCheckpoints)) };
   }
 

@@ -42,6 +42,10 @@ export function callFailure(error: unknown): StatusError | null {
   return null;
 }
 
+/** The database cannot be reached now, or does not answer. */
+export const isStoreAway = (error: unknown): boolean =>
+  error instanceof Error && [error, error.cause].some((one) => (one as { code?: unknown })?.code === "unavailable");
+
 const retrySeconds = (error: Error): number =>
   "retryAfterMs" in error && typeof error.retryAfterMs === "number" ? error.retryAfterMs / 1000 : 1;
 

@@ -1,5 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { AudioValidity, Decision, DecisionReason, EnrollStatus } from "../../src/contract/index.js";
+import { FieldRates } from "../../src/processor/field-rates.js";
+import { StoreError } from "../../src/store/errors.js";
 import { joined, rateHz, silence, take } from "./fixture-engine.js";
 import { list, openWorld, pcm16, refusal, type World } from "./world.js";
 
@@ -77,6 +79,62 @@ describe("a live enrollment", () => {
     const unknown = { context, gkVoiceprintProfileId: { value: "nobody" }, rateHz };
     expect((await refusal(processor.openLiveEnrollment(unknown, { requestId: "r-7" }))).requestId).toBe("r-7");
     expect((await refusal(processor.openLiveEnrollment(unknown))).requestId).not.toBe("");
+  });
+});
+
+const away = () => Promise.reject(new StoreError("unavailable", "the database does not answer"));
+
+describe("a live check while the database is away", () => {
+  test("goes on, and decides at a later checkpoint or at the end of the call", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    for (const seconds of [4, 6]) {
+      const check = await listen(world, profile);
+      const version = vi.spyOn(world.store.profiles, "printsVersion").mockImplementation(away);
+      for (const chunk of chunks(take(7, 3))) expect((await check.push(chunk)).result).toBeNull();
+      version.mockRestore();
+      let early = null;
+      for (const chunk of chunks(take(7, seconds - 3))) ({ result: early } = await check.push(chunk));
+      // The next checkpoint needs 5 s.
+      expect(early !== null).toBe(seconds > 5);
+      expect(await check.finish()).toMatchObject({ decision: Decision.AUTHENTIC });
+    }
+  });
+
+  test("keeps a decision that it cannot store, counts it once, and gives it when it is stored", async () => {
+    const world = await openWorld();
+    const check = await listen(world, await world.trained(7), await world.trained(8));
+    const counted = vi.spyOn(FieldRates.prototype, "count");
+    const add = vi.spyOn(world.store.sessions, "addCheck").mockImplementation(away);
+    for (const chunk of chunks(take(7, 3))) expect((await check.push(chunk)).result).toBeNull();
+    expect((await check.measures()).netSpeechSeconds).toBeLessThan(3);
+    add.mockRestore();
+    // The decision is that of the checkpoint: what came after it is not part of it.
+    expect((await check.push(take(9, 1))).result).toMatchObject({ decision: Decision.AUTHENTIC });
+    expect(counted).toHaveBeenCalledOnce();
+    expect(await world.store.sessions.checks("bank", world.context.gkSessionId.value)).toHaveLength(1);
+  });
+
+  test("waits for it at the end of the call, for a minute", async () => {
+    const world = await openWorld();
+    const profile = await world.trained(7);
+    const ended = async (failures: number, signal?: AbortSignal) => {
+      const request = { context: world.context, gkVoiceprintProfileIds: list(profile), rateHz };
+      const check = await world.processor.openLiveAnalysis(request, signal ? { signal } : {});
+      await check.push(take(7, 1.5));
+      const add = vi.spyOn(world.store.sessions, "addCheck");
+      for (let n = 0; n < failures; n++) add.mockImplementationOnce(away);
+      vi.useFakeTimers({ toFake: ["setTimeout"] });
+      const result = check.finish();
+      result.catch(() => {});
+      for (let second = 0; second < 61; second++) await vi.advanceTimersByTimeAsync(1000);
+      vi.useRealTimers();
+      add.mockRestore();
+      return result;
+    };
+    expect(await ended(60)).toMatchObject({ decision: Decision.AUTHENTIC });
+    expect(await refusal(ended(61))).toMatchObject({ code: "BUSY" });
+    expect(await refusal(ended(5, AbortSignal.abort()))).toMatchObject({ code: "CANCELLED" });
   });
 });
 

@@ -9,7 +9,7 @@ import type { Separation } from "../caller-voice.js";
 import { Comparison, type Part } from "../check.js";
 import { type OpenContext, openContext } from "../context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "../dependencies.js";
-import { failureOf, invalid } from "../failures.js";
+import { failureOf, invalid, isStoreAway } from "../failures.js";
 import { type JointAnalysis, type JointStream, listenerOf } from "../joint-analysis.js";
 import { inSinglePrecision } from "../single-precision.js";
 
@@ -34,6 +34,10 @@ export interface LiveState<Result> {
 
 /** At most this much recent audio is not yet classified as speech or not. */
 const undecidedSeconds = 0.2;
+
+/** How often, and how many times, the end of a call tries to reach a database that is away. */
+const awayPauseMs = 1000;
+const mostAwayPauses = 60;
 
 /** The operation name stored for live checks of a session. */
 export const liveOperation = "Listen";
@@ -205,12 +209,12 @@ export class LiveCheck<Result> {
   /** Mono samples in -1..1; ownership of the array passes to the check. Audio after an answer is ignored. */
   push(samples: Float32Array): Promise<LiveState<Result>> {
     return this.#next(async () => {
-      if (this.#result === null) {
+      if (this.#result === null && !this.#ending) {
         this.attacks?.arrived.add(samples);
         this.#netSpeechSeconds = await this.#stream!.push(samples);
-        if (this.#ending) await this.#conclude(this.#ending);
-        else await this.attacks?.audio.analyze();
+        if (!this.#ending) await this.attacks?.audio.analyze();
       }
+      if (this.#result === null && this.#ending) await unlessStoreIsAway(this.#conclude(this.#ending));
       return { netSpeechSeconds: this.#netSpeechSeconds, result: this.#result };
     });
   }
@@ -222,7 +226,18 @@ export class LiveCheck<Result> {
 
   /** The answer for all audio so far. */
   finish(): Promise<Result> {
-    return this.#next(async () => this.#result ?? (await this.#conclude(await this.#stream!.analysis())));
+    return this.#next(async () => {
+      if (this.#result !== null) return this.#result;
+      const analysis = this.#ending ?? (await this.#stream!.analysis());
+      // The speaker cannot repeat what was said.
+      for (let pauses = 0; pauses < mostAwayPauses; pauses++) {
+        const result = await unlessStoreIsAway(this.#conclude(analysis));
+        if (result !== null) return result;
+        await new Promise((resume) => setTimeout(resume, awayPauseMs));
+        this.options.signal?.throwIfAborted();
+      }
+      return this.#conclude(analysis);
+    });
   }
 
   /** Ends the check without an answer; does nothing after `finish` or an early answer. */
@@ -246,7 +261,9 @@ export class LiveCheck<Result> {
   }
 
   async #look(analysis: JointAnalysis): Promise<boolean> {
-    const isFinal = await this.comparison.look(analysis);
+    const isFinal = await unlessStoreIsAway(this.comparison.look(analysis));
+    // Without the store nobody knows whether a print may still be used. The next look decides, or the end of the call.
+    if (isFinal === null) return false;
     if (isFinal) this.#ending = analysis;
     const [looked] = this.comparison.lastLook;
     if (looked) {
@@ -280,5 +297,15 @@ export class LiveCheck<Result> {
     this.#closed = true;
     this.attacks?.arrived.wipe();
     await this.#stream?.close();
+  }
+}
+
+/** `null` if the work needs a store that cannot be reached. */
+async function unlessStoreIsAway<T>(work: Promise<T>): Promise<T | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isStoreAway(error)) return null;
+    throw error;
   }
 }
