@@ -28,6 +28,8 @@ interface StoredKey {
 
 interface Ring {
   readonly keys: readonly StoredKey[];
+  /** The ids of keys that were removed because they leaked. */
+  readonly revoked?: readonly string[];
 }
 
 /** The keys that sign tokens, and their public parts. */
@@ -42,6 +44,8 @@ export interface Keyring {
    * is removed at once, and every token it signed becomes invalid.
    */
   rotate(options?: { revoke?: boolean }): Promise<{ kid: string; signsFrom: number }>;
+  /** Whether `rotate` with `revoke` removed this key. A key that was replaced is removed too, when its tokens have expired. */
+  isRevoked(kid: string): Promise<boolean>;
   list(): Promise<Omit<StoredKey, "publicJwk" | "privateJwk">[]>;
 }
 
@@ -102,31 +106,36 @@ export function createKeyring(options: KeyringOptions): Keyring {
   const signing = (ring: Ring, now: number): StoredKey =>
     ring.keys.findLast((key) => key.signsFrom <= now) ?? (ring.keys[0] as StoredKey);
 
-  /** `before`: the keys to add it to; if there are none, nothing is added. */
-  async function addKey(leadMs: number, before: (ring: Ring | null) => readonly StoredKey[] | undefined) {
+  /** `add` gives the ring with the key; nothing is stored where it gives none. */
+  async function addKey(leadMs: number, add: (ring: Ring | null, next: StoredKey, now: number) => Ring | undefined) {
     const now = clock.now();
     const next = await newKey(now + leadMs);
-    await rings.update(RING_ID, (ring) => {
-      const keys = before(ring);
-      return keys && withKey(keys, next, now);
-    });
+    await rings.update(RING_ID, (ring) => add(ring, next, now));
     cached = null;
     return { kid: next.kid, signsFrom: next.signsFrom };
   }
 
   /** Those that are still published, and the next one. */
-  const withKey = (keys: readonly StoredKey[], next: StoredKey, now: number): Ring => ({
+  const withKey = (ring: Ring | null, next: StoredKey, now: number): Ring => ({
+    ...ring,
     keys: [
-      ...keys
+      ...(ring?.keys ?? [])
         .filter((key) => key.publishedUntil === null || key.publishedUntil > now)
         .map((key) => ({ ...key, publishedUntil: key.publishedUntil ?? next.signsFrom + longestTokenMs })),
       next,
     ],
   });
 
+  const only = (ring: Ring | null, next: StoredKey): Ring => ({
+    keys: [next],
+    revoked: [...(ring?.revoked ?? []), ...(ring?.keys ?? []).map(({ kid }) => kid)],
+  });
+
   /** Adds a key unless another replica has. All callers wait for the same one: each key takes a while to make. */
   function replaceOld({ kid }: StoredKey): Promise<unknown> {
-    replacing ??= addKey(leadMs, (ring) => (ring?.keys.at(-1)?.kid === kid ? ring.keys : undefined)).finally(() => {
+    const unlessReplaced = (ring: Ring | null, next: StoredKey, now: number) =>
+      ring?.keys.at(-1)?.kid === kid ? withKey(ring, next, now) : undefined;
+    replacing ??= addKey(leadMs, unlessReplaced).finally(() => {
       replacing = null;
     });
     return replacing;
@@ -166,7 +175,11 @@ export function createKeyring(options: KeyringOptions): Keyring {
       return { keys: keys.map((key) => ({ ...key.privateJwk, kid: key.kid, alg: key.algorithm, use: "sig" })) };
     },
 
-    rotate: ({ revoke = false } = {}) => addKey(revoke ? 0 : leadMs, (ring) => (revoke ? [] : (ring?.keys ?? []))),
+    rotate: ({ revoke = false } = {}) => (revoke ? addKey(0, only) : addKey(leadMs, withKey)),
+
+    async isRevoked(kid) {
+      return (await load()).revoked?.includes(kid) ?? false;
+    },
 
     async list() {
       const { keys } = await load(true);

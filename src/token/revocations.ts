@@ -8,6 +8,8 @@ export interface IssuedToken {
   readonly gkScopes: ReadonlySet<string>;
   /** Seconds. */
   readonly issuedAt: number;
+  /** The key that signed it; `null` if it names none. */
+  readonly keyId: string | null;
 }
 
 /** Tokens that end before they expire: revoked, or their client or one of its scopes was removed. Replicas learn of it within a second. */

@@ -100,7 +100,8 @@ export function createTokenService(options: TokenServiceOptions) {
     algorithms: ["ES256", "RS256", "EdDSA"],
     type: "at+jwt",
     clockSkewS: OWN_SKEW_S,
-    isRevoked: (token) => revocations.isRevoked(token),
+    isRevoked: async (token) =>
+      (await revocations.isRevoked(token)) || (token.keyId !== null && (await keyring.isRevoked(token.keyId))),
   });
   const verifier = (audience: keyof Audiences): Verifier => createVerifier({ issuers: [trusted(audience)], clock });
 

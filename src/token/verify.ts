@@ -57,6 +57,8 @@ export interface VerifiedToken {
   /** Epoch seconds. */
   readonly expiresAt: number;
   readonly jti: string | null;
+  /** The key that signed it; `null` if the token names none. */
+  readonly keyId: string | null;
   readonly claims: JWTPayload;
 }
 
@@ -280,8 +282,9 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const issuer = trusted.get(named ?? "") ?? refuse("the token's issuer is not trusted here");
     const { from, skewS } = issuer;
     let payload: JWTPayload;
+    let keyId: string | null;
     try {
-      ({ payload } = await jwtVerify(token, issuer.keys.get, {
+      const checked = await jwtVerify(token, issuer.keys.get, {
         issuer: from.issuer,
         audience: from.audience as string | string[],
         algorithms: issuer.algorithms,
@@ -289,7 +292,9 @@ export function createVerifier(options: VerifierOptions): Verifier {
         currentDate: new Date(clock.now()),
         requiredClaims: ["exp"],
         ...(from.type === undefined ? {} : { typ: from.type }),
-      }));
+      });
+      payload = checked.payload;
+      keyId = checked.protectedHeader.kid ?? null;
     } catch (error) {
       const why = refusal(error);
       if (why !== null) return refuse(why);
@@ -318,6 +323,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       gkScopes: words(payload[from.gkScopesClaim ?? "gk_scopes"]),
       expiresAt: payload.exp as number,
       jti: payload.jti ?? null,
+      keyId,
       claims: payload,
     };
     await remember(token, verified, issuer.keys, skewS);

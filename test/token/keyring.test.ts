@@ -76,6 +76,31 @@ describe("signing keys", () => {
     await box.service.runtime.verify(await issue(box, clientId, secret), "bio");
   });
 
+  test("calls that began with a token of a leaked key end, also on replicas; those of a replaced key go on", async () => {
+    const box = createBox();
+    const other = createTokenService({ documents: box.service.documents, issuer: ISSUER, clock: { now: box.now } });
+    const { clientId, secret } = await createRuntimeClient(box);
+    const first = await box.service.runtime.verify(await issue(box, clientId, secret), "bio");
+    await box.service.keyring.rotate();
+    box.advance(4_000_000);
+    const second = await box.service.runtime.verify(await issue(box, clientId, secret), "bio");
+    await box.service.keyring.rotate();
+    box.advance(6_000);
+    for (const { runtime } of [box.service, other])
+      expect([await runtime.isRevoked(first), await runtime.isRevoked(second)]).toEqual([false, false]);
+    await box.service.keyring.rotate({ revoke: true });
+    expect(await box.service.runtime.isRevoked(second)).toBe(true);
+    box.advance(6_000);
+    expect(await other.runtime.isRevoked(second)).toBe(true);
+    // The key of the first was replaced before any leaked.
+    expect(await other.runtime.isRevoked(first)).toBe(false);
+    await box.service.keyring.rotate();
+    box.advance(6_000);
+    expect(await other.runtime.isRevoked(second)).toBe(true);
+    const fresh = await box.service.runtime.verify(await issue(box, clientId, secret), "bio");
+    expect(await other.runtime.isRevoked(fresh)).toBe(false);
+  });
+
   test("keys are replaced automatically when they are old", async () => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
