@@ -204,6 +204,24 @@ test("a read that is lost with its connection is sent once more, a write is not"
   expect(await database.query("SELECT id FROM counted")).toEqual([]);
 });
 
+test("a server that has become a standby is unavailable for writes, and the next connection may write again", async () => {
+  const owner = await opened({});
+  await owner.query("CREATE TABLE moved (id integer)");
+  const database = await opened({});
+  const write = () => database.query("INSERT INTO moved VALUES (1)");
+  await write();
+  // For connections that are made from now on.
+  await owner.query("ALTER ROLE postgres SET default_transaction_read_only = on");
+  await database.query("SELECT pg_terminate_backend(pg_backend_pid())").catch(() => {});
+  const standby = { code: "unavailable", message: "the database accepts no writes; is it a standby?" };
+  await expect(write()).rejects.toMatchObject(standby);
+  await expect(database.transaction((tx) => tx.query("INSERT INTO moved VALUES (2)"))).rejects.toMatchObject(standby);
+  await owner.query("ALTER ROLE postgres RESET default_transaction_read_only");
+  await write();
+  await database.transaction((tx) => tx.query("INSERT INTO moved VALUES (3)"));
+  expect(await database.query("SELECT id FROM moved")).toEqual([{ id: 1 }, { id: 1 }, { id: 3 }]);
+});
+
 test("the second of two outages is bridged too, even if nobody asked between them", async () => {
   const way = relay();
   const database = await openedThrough(way, { connectMs: 60_000 });

@@ -170,9 +170,11 @@ function queriesOf(connection: pg.Pool | pg.PoolClient, answerMs?: number): Quer
   };
 }
 
-/** Codes of a failed connection, of a server that is stopping, starting or out of connections, and of its time limits. */
+/** A server that has become a standby: the next connection may lead to its successor. */
+const READ_ONLY = "25006";
+/** Codes of a failed connection, of a server that is stopping, starting, a standby or out of connections, and of its time limits. */
 const UNAVAILABLE =
-  /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E(HOST|NET)UNREACH|57P0[123]|57014|25P03|08\w{3}|53300)$/;
+  /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E(HOST|NET)UNREACH|57P0[123]|57014|25P03|25006|08\w{3}|53300)$/;
 /** Errors of the driver, which have no code. */
 const NO_ANSWER =
   /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client (has encountered|was closed))/;
@@ -189,7 +191,9 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
     return await work;
   } catch (error) {
     if (!isUnavailable(error)) throw error;
-    throw new StoreError("unavailable", "the database does not answer", { cause: error });
+    const isReadOnly = sqlState(error) === READ_ONLY;
+    const message = isReadOnly ? "the database accepts no writes; is it a standby?" : "the database does not answer";
+    throw new StoreError("unavailable", message, { cause: error });
   }
 }
 
