@@ -2,6 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type ListenRequest, ListenRequestSchema, type ListenStart, StatusCode } from "../contract/index.js";
 import { ByteRate } from "./limits/byte-rate.js";
+import { watchQuiet } from "./limits/quiet-watch.js";
 import { Refusal } from "./refusal.js";
 
 export interface LiveLimits {
@@ -42,17 +43,16 @@ export class LiveRequests {
     const { liveCallSeconds, liveIdleSeconds } = this.limits;
     const messages = this.messages[Symbol.asyncIterator]();
     const longest = setTimeout(() => this.endAudio(), liveCallSeconds * 1000);
-    // One timer for the whole call: it checks how long ago the last message came.
-    let receivedAt = performance.now();
     let isWaiting = true;
-    const idle = setInterval(
+    const quiet = watchQuiet(
+      Math.min(1000, liveIdleSeconds * 250),
+      () => liveIdleSeconds,
       () => {
-        if (!isWaiting || performance.now() - receivedAt <= liveIdleSeconds * 1000) return;
+        if (!isWaiting) return;
         if (this.onIdle) this.onIdle();
         else
           this.ended.abort(new Refusal(StatusCode.DEADLINE_EXCEEDED, `nothing was received for ${liveIdleSeconds} s`));
       },
-      Math.min(1000, liveIdleSeconds * 250),
     );
     const interrupt = () => this.#interrupt?.();
     this.ended.signal.addEventListener("abort", interrupt);
@@ -72,12 +72,12 @@ export class LiveRequests {
         yield received.value;
         const wait = this.#rate.take(Math.max(size, LEAST_MESSAGE_BYTES));
         if (wait > 0) await this.#uninterrupted(() => pause(wait));
-        receivedAt = performance.now();
+        quiet.heard();
         isWaiting = true;
       }
     } finally {
       clearTimeout(longest);
-      clearInterval(idle);
+      quiet.stop();
       this.ended.signal.removeEventListener("abort", interrupt);
       // Not awaited: a silent sender would hold what it should free.
       void messages.return?.().catch(() => {});

@@ -4,6 +4,7 @@ import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import type { IncomingMessage } from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { StatusCode, StatusError, statusError } from "../contract/index.js";
+import { watchQuiet } from "../server/limits/quiet-watch.js";
 import type { OpenSocket } from "../server/websocket/open-socket.js";
 import { Announcements } from "./announcements.js";
 import { AsteriskWebSocketSession } from "./asterisk-websocket/asterisk-websocket.js";
@@ -161,7 +162,13 @@ export class Switchboard {
     const server = net.createServer((socket) => {
       this.#tcp.add(socket);
       socket.setNoDelay(true);
-      socket.setTimeout(this.parts.idleSeconds * 1000, () => socket.destroy());
+      const { idleSeconds } = this.parts;
+      const quiet = watchQuiet(
+        Math.min(1000, idleSeconds * 250),
+        () => idleSeconds,
+        // A paused sender is not silent: the box is behind.
+        () => socket.isPaused() || socket.destroy(),
+      );
       socket.on("error", () => socket.destroy());
       let fields: CallFields | null = null;
       const session = new AudioSocketSession((uuid) => {
@@ -173,10 +180,14 @@ export class Switchboard {
         close: () => socket.destroySoon(),
         flow: socket,
       });
-      socket.on("data", (bytes) => call.receive(new Uint8Array(bytes)));
+      socket.on("data", (bytes) => {
+        quiet.heard();
+        call.receive(new Uint8Array(bytes));
+      });
       const unstarted = this.#unlessStarted(call, () => socket.destroy());
       socket.on("close", () => {
         clearTimeout(unstarted);
+        quiet.stop();
         this.#tcp.delete(socket);
         call.hangUp();
       });
@@ -243,7 +254,7 @@ export class Switchboard {
     const close = () => {
       if (!isOpen) return;
       isOpen = false;
-      clearInterval(idle);
+      quiet.stop();
       this.#udp.delete(close);
       socket.close();
       call.hangUp();
@@ -253,18 +264,16 @@ export class Switchboard {
     const session = new RtpSession(format, { ...fields, callId });
     const call = this.#begin(parts, session, { send: () => {}, close, flow: null });
     // UDP has no end of connection, so a pause ends the call.
-    let receivedAt = performance.now();
     let hasReceived = false;
-    const idle = setInterval(() => {
-      const patience = hasReceived ? Math.min(2, this.parts.idleSeconds) : line.announcedSeconds;
-      if (performance.now() - receivedAt <= patience * 1000) return;
+    const patience = () => (hasReceived ? Math.min(2, this.parts.idleSeconds) : line.announcedSeconds);
+    const quiet = watchQuiet(250, patience, () => {
       const { ignored } = session;
       if (!hasReceived) {
         const reason = ignored ?? `no RTP packet came to its port within ${line.announcedSeconds} s`;
         parts.log.warn("an announced call did not arrive", { line: line.name, reason });
       } else if (ignored !== null) parts.log.warn("a part of a call was ignored", { line: line.name, reason: ignored });
       close();
-    }, 250);
+    });
     let peer: string | null = null;
     socket.on("message", (bytes, { address, port }) => {
       // The first sender of a packet of the call is the only one accepted.
@@ -274,7 +283,7 @@ export class Switchboard {
       call.receive(new Uint8Array(bytes));
       if (session.packets === before) return;
       peer = sender;
-      receivedAt = performance.now();
+      quiet.heard();
       hasReceived = true;
     });
     socket.on("error", close);

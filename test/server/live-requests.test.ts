@@ -75,6 +75,18 @@ it("refuses a sender that is silent for too long, but not while its last message
   expect(await read).toMatchObject({ code: StatusCode.DEADLINE_EXCEEDED, message: "nothing was received for 20 s" });
 });
 
+it("does not refuse a sender because the box itself stood still", async () => {
+  const { messages, ended, next } = opened();
+  const read = next();
+  const before = performance.now();
+  const clock = vi.spyOn(performance, "now").mockReturnValue(before + 60_000);
+  await vi.advanceTimersByTimeAsync(1000);
+  clock.mockRestore();
+  expect(ended.signal.aborted).toBe(false);
+  messages.push(start);
+  expect(await read).toBe("start");
+});
+
 it("reads no faster than the limit after a burst of five seconds", async () => {
   const { messages, next } = opened({ liveBytesPerSecond: 100 });
   for (const message of [audio(500), audio(0), audio(1)]) messages.push(message);

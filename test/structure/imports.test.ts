@@ -21,7 +21,13 @@ const allowed: Record<string, readonly string[]> = {
   processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port", "store/contention"],
   token: ["contract", "store/port", "engagement", "./languages"],
   engagement: ["contract", "store/port", "token"],
-  telephony: ["contract", "server/live-messages", "server/websocket/open-socket", "./workflow"],
+  telephony: [
+    "contract",
+    "server/limits/quiet-watch",
+    "server/live-messages",
+    "server/websocket/open-socket",
+    "./workflow",
+  ],
   "easy-door": [
     "audio",
     "contract",

@@ -253,6 +253,39 @@ describe("ports of RTP calls", () => {
     caller.close();
   });
 
+  it("a box that stood still does not end the calls whose audio came meanwhile", async () => {
+    const rtp = await announce("rtp", { from: "+4930", callId: "still-rtp" });
+    const tcp = await announce("audiosocket", { from: "+4930" });
+    const [caller, socket] = [createSocket("udp4"), net.connect(Number(tcp.port), "127.0.0.1")];
+    // The box hangs up after its decision.
+    socket.on("error", () => {});
+    socket.write(encodeFrame(FrameType.UUID, Buffer.from(tcp.uuid!.replaceAll("-", ""), "hex")));
+    const send = (from: number, to: number) => {
+      for (let n = from; n < to; n++) {
+        const head = Buffer.from([0x80, 0, 0, n, 0, 0, 0, 0, 0, 0, 0, 7]);
+        head.writeUInt32BE(160 * n, 4);
+        caller.send(Buffer.concat([head, spoken(0.02)]), Number(rtp.port), "127.0.0.1");
+        socket.write(encodeFrame(FrameType.AUDIO, Buffer.from(bytesOf(samples(0.02)))));
+      }
+    };
+    send(0, 40);
+    await wait(300);
+    // Longer than the idle time. What was just sent is read after the timers have run.
+    await new Promise<void>((resume) => {
+      setImmediate(() => send(40, 80));
+      setImmediate(() => {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_600);
+        resume();
+      });
+    });
+    await wait(300);
+    send(80, 200);
+    expect(await told("rtp", "still-rtp")).toMatchObject({ decision: "AUTHENTIC" });
+    expect(await told("audiosocket", tcp.uuid!)).toMatchObject({ decision: "AUTHENTIC" });
+    caller.close();
+    socket.destroy();
+  });
+
   it("a call goes on with another source of the same sender, as after a transfer, and ignores other senders", async () => {
     const { port } = await announce("rtp", { from: "+4930", callId: "transferred-call" });
     const [stranger, caller] = [createSocket("udp4"), createSocket("udp4")];
