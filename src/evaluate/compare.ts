@@ -6,7 +6,7 @@ export interface ComparedFigure {
   readonly figure: string;
   readonly before: string;
   readonly after: string;
-  /** "better", "worse", or "within the interval" of the earlier figure. */
+  /** "better", "worse", or "within the interval" of the earlier figure; "nearer to the target" or "farther from the target" for a rate that has one. */
   readonly change: string;
 }
 
@@ -28,12 +28,18 @@ const schema = z.object({
     cllr: estimate,
     minimumCllr: estimate,
     operatingPoints: z.array(z.object({ falseMatchRate: z.number(), fnmr: estimate })).readonly(),
+    promisedPoints: z
+      .array(z.object({ promisedRate: z.number(), falseMatchRate: z.number(), interval }))
+      .readonly()
+      .default([]),
   }),
   openSet: z
     .array(
       z.object({
         size: z.number(),
         targetRate: z.number(),
+        fpir: z.number(),
+        fpirInterval: interval.default(null),
         fnir: z.number(),
         fnirInterval: interval.default(null),
       }),
@@ -54,14 +60,24 @@ export function comparedEvaluation(text: string): ComparedEvaluation | null {
   }
 }
 
-/** Compares two evaluations figure by figure, as far as both have them: lower is better for all. */
+/** Compares two evaluations figure by figure, as far as both have them. Lower is better, except for rates that have a target. */
 export function compareEvaluations(before: ComparedEvaluation, after: ComparedEvaluation): Comparison {
   const [first, second] = [before.summary, after.summary];
+  const of = (value: number, interval: Estimate["interval"]): Estimate => ({ value, interval });
   const row = (figure: string, one: Estimate, other: Estimate, words: (estimate: Estimate) => string) => ({
     figure,
     before: words(one),
     after: words(other),
-    change: changeOf(one, other),
+    change: changeOf(one, other, ["better", "worse"], ({ value }) => value),
+  });
+  const targeted = (figure: string, one: Estimate, other: Estimate, target: number) => ({
+    figure,
+    before: percent(one),
+    after: percent(other),
+    // By the factor between them: half of the target is as far from it as double.
+    change: changeOf(one, other, ["nearer to the target", "farther from the target"], ({ value }) =>
+      Math.abs(Math.log(value / target)),
+    ),
   });
   const rows: ComparedFigure[] = [
     row("EER", first.equalErrorRate, second.equalErrorRate, percent),
@@ -69,14 +85,24 @@ export function compareEvaluations(before: ComparedEvaluation, after: ComparedEv
       const same = second.operatingPoints.find((point) => point.falseMatchRate === falseMatchRate);
       return same ? [row(`FNMR at FMR ${100 * falseMatchRate} %`, fnmr, same.fnmr, percent)] : [];
     }),
+    ...first.promisedPoints.flatMap(({ promisedRate, falseMatchRate, interval }) => {
+      const same = second.promisedPoints.find((point) => point.promisedRate === promisedRate);
+      if (!same) return [];
+      const [one, other] = [of(falseMatchRate, interval), of(same.falseMatchRate, same.interval)];
+      return [targeted(`FMR, target FAR ${100 * promisedRate} %`, one, other, promisedRate)];
+    }),
     row("Cllr", first.cllr, second.cllr, decimal),
     row("minCllr", first.minimumCllr, second.minimumCllr, decimal),
   ];
   const lists = before.openSet.flatMap((list) => {
     const { size, targetRate } = list;
     const same = after.openSet.find((other) => other.size === size && other.targetRate === targetRate);
-    const of = ({ fnir, fnirInterval }: typeof list): Estimate => ({ value: fnir, interval: fnirInterval });
-    return same ? [row(`FNIR, list of ${size}, target FPIR ${100 * targetRate} %`, of(list), of(same), percent)] : [];
+    if (!same) return [];
+    const on = `list of ${size}, target FPIR ${100 * targetRate} %`;
+    return [
+      targeted(`FPIR, ${on}`, of(list.fpir, list.fpirInterval), of(same.fpir, same.fpirInterval), targetRate),
+      row(`FNIR, ${on}`, of(list.fnir, list.fnirInterval), of(same.fnir, same.fnirInterval), percent),
+    ];
   });
   const trials = ({ summary }: ComparedEvaluation) =>
     `${summary.sameTrials} same, ${summary.differentTrials} different`;
@@ -88,9 +114,14 @@ export function compareEvaluations(before: ComparedEvaluation, after: ComparedEv
   return { rows: [...rows, ...lists], note: [...reasons].join("\n") || null };
 }
 
-function changeOf(before: Estimate, after: Estimate): string {
+function changeOf(
+  before: Estimate,
+  after: Estimate,
+  [less, more]: readonly [string, string],
+  errorOf: (estimate: Estimate) => number,
+): string {
   if (before.value === after.value) return "same";
   const { interval } = before;
   if (interval && after.value >= interval.low && after.value <= interval.high) return "within the interval";
-  return after.value < before.value ? "better" : "worse";
+  return errorOf(after) < errorOf(before) ? less : more;
 }

@@ -14,7 +14,7 @@ const answer = {
     minimumCllr: estimate(0.1),
     operatingPoints: [0.01, 0.001].map((falseMatchRate) => ({ falseMatchRate, fnmr: estimate(0.1, 0.05, 0.2) })),
   },
-  openSet: [{ size: 10, targetRate: 0.01, fnir: 0.3, fnirInterval: { low: 0.2, high: 0.4 } }],
+  openSet: [{ size: 10, targetRate: 0.01, fpir: 0.02, fnir: 0.3, fnirInterval: { low: 0.2, high: 0.4 } }],
 };
 const read = (value: unknown) => comparedEvaluation(JSON.stringify(value));
 
@@ -33,6 +33,7 @@ describe("two evaluations", () => {
       ["FNMR at FMR 0.1 %", "same"],
       ["Cllr", "worse"],
       ["minCllr", "better"],
+      ["FPIR, list of 10, target FPIR 1 %", "same"],
       ["FNIR, list of 10, target FPIR 1 %", "same"],
     ]);
     expect(note).toBeNull();
@@ -41,12 +42,40 @@ describe("two evaluations", () => {
 
   it("are not called better or worse on lists if the change is within the interval", () => {
     const of = (list: object) => compareEvaluations(read(answer)!, read({ ...answer, openSet: [list] })!).rows.at(-1)!;
-    const list = { size: 10, targetRate: 0.01 };
+    const list = { size: 10, targetRate: 0.01, fpir: 0.02 };
     expect(of({ ...list, fnir: 0.35 })).toMatchObject({
       before: "30.00 % (20.00 to 40.00)",
       change: "within the interval",
     });
     expect(of({ ...list, fnir: 0.45, fnirInterval: null }).change).toBe("worse");
+  });
+
+  it("show whether rates came nearer to their targets, as a calibration should bring them", () => {
+    const promised = (falseMatchRate: number) => ({
+      promisedRate: 0.01,
+      falseMatchRate,
+      interval: { low: 0.02, high: 0.06 },
+    });
+    const list = { size: 10, targetRate: 0.01, fnir: 0.3 };
+    const of = (falseMatchRate: number, fpir: number) => ({
+      summary: { ...answer.summary, promisedPoints: [promised(falseMatchRate)] },
+      openSet: [{ ...list, fpir }],
+    });
+    const changes = (falseMatchRate: number, fpir: number) =>
+      compareEvaluations(read(of(0.04, 0.03))!, read(of(falseMatchRate, fpir))!)
+        .rows.filter(({ figure }) => /target F/.test(figure))
+        .map(({ figure, change }) => [figure, change]);
+    expect(changes(0.009, 0.02)).toEqual([
+      ["FMR, target FAR 1 %", "nearer to the target"],
+      ["FPIR, list of 10, target FPIR 1 %", "nearer to the target"],
+      ["FNIR, list of 10, target FPIR 1 %", "same"],
+    ]);
+    expect(changes(0.03, 0)).toEqual([
+      ["FMR, target FAR 1 %", "within the interval"],
+      ["FPIR, list of 10, target FPIR 1 %", "farther from the target"],
+      ["FNIR, list of 10, target FPIR 1 %", "same"],
+    ]);
+    expect(changes(0.0001, 0.03)[0]).toEqual(["FMR, target FAR 1 %", "farther from the target"]);
   });
 
   it("may be of different versions: only what both have is compared", () => {
