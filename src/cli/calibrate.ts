@@ -10,7 +10,7 @@ import { readModelFile } from "../engine/model-file.js";
 import { readModel } from "../engine/platform.js";
 import type { AttackKind } from "../engine/port.js";
 import { mostWorkers } from "../engine/threads.js";
-import { type FittedAttack, fitAttack, genuineReach } from "../evaluate/attacks.js";
+import { alarmRate, type FittedAttack, fitAttack, genuineReach, leastRecordings } from "../evaluate/attacks.js";
 import {
   CalibrationRefusal,
   calibrated,
@@ -36,7 +36,17 @@ interface Options extends TrialOptions {
   readonly attacks: boolean;
 }
 
-type FittedAttacks = { readonly [kind in AttackKind]?: FittedAttack };
+/** How the recordings look to an attack check. */
+interface AttackCheck {
+  readonly kind: AttackKind;
+  /** Recordings with speech. */
+  readonly recordings: number;
+  /** Share of them that exceeds the model's own threshold for 1 %. */
+  readonly alarms: number;
+  readonly ownThreshold: number;
+  /** `null` if there are too few recordings: the check then keeps the model's own thresholds. */
+  readonly fit: FittedAttack | null;
+}
 
 export function calibrateCommand(program: Command): void {
   program
@@ -72,7 +82,8 @@ async function run(path: string, options: Options): Promise<void> {
   const { calibration: section } = await readModelFile(await readModel(modelOption(options.model).model));
   if (section === null) throw new CommandError("the model has no calibration to start from");
   const fit = fitted(evaluation);
-  const attacks = options.attacks ? await fittedAttacks(set, options) : {};
+  const checks = options.attacks ? await attackChecks(set, options) : [];
+  const attacks = Object.fromEntries(checks.flatMap(({ kind, fit }) => (fit ? [[kind, fit]] : [])));
   const file: CalibrationFile = {
     format: CALIBRATION_FORMAT,
     version: CALIBRATION_VERSION,
@@ -90,52 +101,68 @@ async function run(path: string, options: Options): Promise<void> {
   const revision = createHash("sha256").update(bytes).digest("hex");
   const after = underFit(evaluation.trials, fit);
   const { sampledFrom, note, unusable, unscoredTrials } = evaluation;
-  const answer = { file: options.out, revision, ...fit, sampledFrom, note, unusable, unscoredTrials, attacks };
+  const answer = { file: options.out, revision, ...fit, sampledFrom, note, unusable, unscoredTrials, attacks, checks };
   output.answer(answer, () =>
     [
       ...(note ? [note] : []),
       text(options.out, revision, fit, evaluation, after),
-      ...attacksText(attacks),
+      ...attacksText(checks),
       ...failuresIn(evaluation),
     ].join("\n"),
   );
 }
 
 /** Processes every recording once more with each attack network of the model. */
-async function fittedAttacks({ files }: TrialSet, options: Options): Promise<FittedAttacks> {
+async function attackChecks({ files }: TrialSet, options: Options): Promise<AttackCheck[]> {
   const workers = workersOf(options);
   const { openEngine } = await import("../engine/index.js");
   const engine = await openEngine({ workers, calibration: null, ...modelOption(options.model) });
   const progress = createProgress(!options.json);
   try {
-    const fits: { [kind in AttackKind]?: FittedAttack } = {};
+    const checks: AttackCheck[] = [];
     for (const kind of engine.model.attacks) {
       progress.start(`${kind} speech`, files.length);
       const onProgress = (done: number) => progress.set(done);
       const reach = await genuineReach(files, kind, { engine, decode }, { concurrency: 2 * workers, onProgress });
-      const fit = fitAttack(reach, kind, engine);
-      if (fit) fits[kind] = fit;
+      checks.push({
+        kind,
+        recordings: reach.reach.length,
+        alarms: alarmRate(reach, kind, engine, ALARM_RATE),
+        ownThreshold: engine.attackThreshold(kind, ALARM_RATE),
+        fit: fitAttack(reach, kind, engine),
+      });
     }
-    return fits;
+    return checks;
   } finally {
     progress.stop();
     await engine.close();
   }
 }
 
-function attacksText(attacks: FittedAttacks): string[] {
-  const rows = Object.entries(attacks).map(([kind, { location, scale, recordings, weight }]) => [
+const ALARM_RATE = 0.01;
+/** Above this share of alarms, the recordings are unlike the model's genuine speech, or attacks are among them. */
+const MOST_ALARMS = 0.1;
+
+function attacksText(checks: readonly AttackCheck[]): string[] {
+  if (checks.length === 0) return [];
+  const rows = checks.map(({ kind, recordings, alarms, ownThreshold, fit }) => [
     kind,
     recordings,
-    (location - scale * Math.log(0.01)).toFixed(2),
-    rate(weight),
+    rate(alarms),
+    ownThreshold.toFixed(2),
+    fit ? (fit.location - fit.scale * Math.log(ALARM_RATE)).toFixed(2) : "unchanged",
+    fit ? rate(fit.weight) : `too few recordings, at least ${leastRecordings} are needed`,
   ]);
-  return rows.length === 0
-    ? []
-    : [
-        "Attack checks (assuming that all recordings are genuine calls):",
-        table(["check", "recordings", "ratio exceeded by 1 %", "weight of your recordings"], rows),
-      ];
+  return [
+    "Attack checks (assuming that all recordings are genuine calls), for 1 % false alarms:",
+    table(["check", "recordings", "false alarms", "the model's own threshold", "this calibration", "weight"], rows),
+    ...checks
+      .filter(({ fit, alarms }) => fit && alarms > MOST_ALARMS)
+      .map(
+        ({ kind, alarms }) =>
+          `${rate(alarms)} of the recordings look like an attack (${kind}) to the model. If they are not all genuine calls over your lines, use --no-attacks: otherwise such attacks pass from now on.`,
+      ),
+  ];
 }
 
 function fitted(evaluation: Evaluation): FittedCalibration {

@@ -17,7 +17,7 @@ export interface FittedAttack {
 
 /** The tail is fitted to the highest tenth, as for the model's own (training/spoof/rates.py). */
 const top = 0.1;
-const leastRecordings = 20;
+export const leastRecordings = 20;
 /** Number of recordings at which they weigh as much as the model's own values. */
 const evenRecordings = 100;
 /** Lower limit, because a few recordings may be alike by chance. */
@@ -70,6 +70,17 @@ function ratiosOf(kind: AttackKind, engine: Pick<Engine, "attackThreshold">) {
   const scale = (engine.attackThreshold(kind, lower) - engine.attackThreshold(kind, low)) / Math.LN10;
   return { location: engine.attackThreshold(kind, low) + scale * Math.log(low), scale };
 }
+
+/** Share of the recordings that exceed the model's own threshold for a false-alarm rate. */
+export const alarmRate = (
+  { reach }: GenuineReach,
+  kind: AttackKind,
+  engine: Pick<Engine, "attackThreshold">,
+  rate: number,
+): number => {
+  const threshold = engine.attackThreshold(kind, rate);
+  return reach.filter((value) => value >= threshold).length / Math.max(1, reach.length);
+};
 
 /** `null` if there are too few recordings. */
 export function fitAttack(

@@ -232,8 +232,14 @@ describe("a calibration from the command line", () => {
       unusable: [{ file: join(folder, "five/gone.wav"), reason: "no such file" }],
       attacks: { synthetic: { recordings: 20 } },
     });
-    const text = await vivavoce("calibrate", "five.txt", "--no-attacks", "--out", "five.json");
+    // Of synthesized voices it says that they look like attacks; of fewer than 20 recordings, that they are too few.
+    const text = await vivavoce("calibrate", "five.txt", "--out", "five.json");
     expect(text.out).toContain("five/gone.wav: no such file");
+    expect(text.out).toMatch(/% of the recordings look like an attack \(synthetic\) to the model.*--no-attacks/);
+    await writeFile(join(folder, "few.txt"), lines.filter((line) => !line.includes("five/s34/4.wav")).join("\n"));
+    const few = await vivavoce("calibrate", "few.txt", "--out", "five.json");
+    expect(few.out).toMatch(/synthetic │ 19 .* unchanged .* too few recordings, at least 20 are needed/);
+    expect(few.out).not.toContain("look like an attack");
     // Without sessions it says what it was fitted to; of too few speakers it says what it could not read.
     const halves = await vivavoce("calibrate", "five", "--no-attacks", "--out", "five.json");
     expect(halves.out).toMatch(/^no speaker has two sessions/);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fitAttack } from "../../src/evaluate/attacks.js";
+import { alarmRate, fitAttack } from "../../src/evaluate/attacks.js";
 import { random } from "../voice.js";
 
 /** Like the model's own: genuine calls exceed -2 + 0.8 · x at a rate of exp(-x). */
@@ -20,6 +20,13 @@ test("too few recordings give no fit", () => {
     recordings: 20,
     revision,
   });
+});
+
+test("recordings unlike the model's own give more false alarms than its threshold allows", () => {
+  const alarms = (reach: number[]) => alarmRate({ revision, reach }, "synthetic", engine, 0.01);
+  expect(alarms(calls(10_000, -2, 0.8))).toBeLessThan(0.013);
+  expect(alarms([...calls(80, -2, 0.1), ...calls(20, 4, 1)])).toBe(0.2);
+  expect(alarms([])).toBe(0);
 });
 
 test("recordings like the model's own keep its thresholds; different ones move them, the more recordings the further", () => {

@@ -288,7 +288,21 @@ describe("keys of a folder", () => {
     const { profile } = await enrollPerson(store, "scope", "alice", 1);
     await store.close();
     const wrong = { name: "SealError", code: "wrong-key" };
-    await expect(openEmbeddedStore(folder, { keys: join(root, newId("keys")) })).rejects.toMatchObject(wrong);
+    const nowhere = join(root, newId("keys"));
+    // Twice: the first attempt begins new keys there.
+    for (const _ of [1, 2])
+      await expect(openEmbeddedStore(folder, { keys: nowhere })).rejects.toMatchObject({
+        ...wrong,
+        message: expect.stringMatching(/^the keys of this store are missing/),
+      });
+    const other = newFolder();
+    const another = await openEmbeddedStore(other);
+    await enrollPerson(another, "scope", "bob", 2);
+    await another.close();
+    await expect(openEmbeddedStore(folder, { keys: join(other, "keys") })).rejects.toMatchObject({
+      ...wrong,
+      message: expect.stringMatching(/^these keys belong to another store/),
+    });
     await expect(openEmbeddedStore(folder, { masterKey: new Uint8Array(31) })).rejects.toMatchObject(wrong);
     // The refusals changed nothing.
     const again = await openEmbeddedStore(folder);

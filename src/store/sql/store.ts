@@ -126,9 +126,13 @@ async function bindKeys(database: Database, shelf: KeyShelf): Promise<void> {
   );
   const [row] = await database.query<{ value: string }>("SELECT value FROM vivavoce.settings WHERE name = 'key-ring'");
   if (row!.value !== shelf.identity) {
+    // A folder of keys that is not mounted or not yet restored was found empty, and new keys were begun there.
+    const areNew = (await shelf.scopes()).length === 0;
     throw new SealError(
       "wrong-key",
-      "these keys belong to another store; open the store with the keys that it was created with",
+      areNew
+        ? "the keys of this store are missing where they should be; mount them, or restore them from their backup"
+        : "these keys belong to another store; open the store with the keys that it was created with",
     );
   }
 }
