@@ -33,7 +33,7 @@
 import { ANALYSIS, reserve, reserveVoice, wipe } from "../memory";
 import { bandwidthHz, FrameSums, frameSums, SPECTRUM_BYTES, snrDb, spectrumPush, wadaDb } from "../quality/spectrum";
 import { SPEECH_LEVEL_BYTES, speechLevelDb, speechLevelPush, speechLevelStart } from "../quality/speech-level";
-import { SATURATION_BYTES, saturatedRuns, saturatedSamples, saturationPush } from "../quality/saturation";
+import { audibleSamples, SATURATION_BYTES, saturatedRuns, saturatedSamples, saturationPush } from "../quality/saturation";
 import {
   Activity,
   activityPush,
@@ -232,6 +232,7 @@ export function windowTimesPtr(): usize {
  *   3 speechLevelDb   4 snrDb   5 second estimate of the SNR (WADA), dB   6 bandwidthHz   (3..6 are valid only as 10 says)
  *   7 saturated runs   8 saturated samples   9 invalid samples (NaN, infinite: treated as 0)
  *   10 bits of the valid measures: 1 speechLevelDb, 2 snrDb, 4 WADA, 8 bandwidthHz   11 samples   12 frames decided   13 frames of speech
+ *   14 audible samples
  */
 export function measuresPtr(): usize {
   return measures;
@@ -398,7 +399,7 @@ function pushBlock(n: i32): void {
     v128.store(four, v128.andnot(x, f32x4.lt(size, f32x4.splat(FAINTEST))));
     if (!i32x4.all_true(f32x4.le(size, f32x4.splat(LOUDEST)))) repair(four);
   }
-  saturationPush(state + SATURATION, block, n);
+  saturationPush(state + SATURATION, block, n, s.rateHz);
   s.samples += n;
   s.gathered = 0;
   resample(block, n);
@@ -597,4 +598,5 @@ function measure(): void {
   put(11, <f64>s.samples, 0);
   put(12, <f64>s.decided, 0);
   put(13, <f64>s.speech, 0);
+  put(14, <f64>audibleSamples(saturation), 0);
 }

@@ -14,6 +14,8 @@ const FLAT_RUN: i32 = 3;
 const CORNER: f32 = 1e-3;
 const QUIETEST_FLAT: f32 = 0.02;
 const BELIEVED_FLATS: i32 = 3;
+/** Audio counts as audible up to this long after a sample of at least QUIETEST_FLAT. */
+const AUDIBLE_SECONDS: f64 = 0.2;
 
 /** One side of the signal: positive or negative. */
 @unmanaged
@@ -29,6 +31,9 @@ class Side {
 export class Saturation {
   fullSamples: i64;
   fullRuns: i64;
+  audible: i64;
+  /** Samples since the last block with a loud one. */
+  quietFor: i64;
   /** The last two samples, newest first. */
   x1: f32;
   x2: f32;
@@ -93,25 +98,35 @@ function next(state: usize, x: f32): void {
   s.x1 = x;
 }
 
-export function saturationPush(state: usize, x: usize, n: i32): void {
+export function saturationPush(state: usize, x: usize, n: i32, rateHz: i32): void {
   const s = changetype<Saturation>(state);
   const end = x + <usize>n * 4;
+  let isLoud = false;
   for (; x + 16 <= end; x += 16) {
     // Four samples below both peaks, outside any run, change nothing.
     const quiet = min<f32>(min(side(state, true).peak, side(state, false).peak) - FLAT, FULL_SCALE);
     const four = v128.load(x);
-    if (s.run == 0 && !s.ended && !v128.any_true(f32x4.ge(f32x4.abs(four), f32x4.splat(quiet)))) {
+    const sizes = f32x4.abs(four);
+    isLoud = isLoud || v128.any_true(f32x4.ge(sizes, f32x4.splat(QUIETEST_FLAT)));
+    if (s.run == 0 && !s.ended && !v128.any_true(f32x4.ge(sizes, f32x4.splat(quiet)))) {
       s.x2 = f32x4.extract_lane(four, 2);
       s.x1 = f32x4.extract_lane(four, 3);
     } else for (let i: usize = 0; i < 16; i += 4) next(state, load<f32>(x + i));
   }
   for (; x < end; x += 4) next(state, load<f32>(x));
+  s.quietFor = isLoud ? 0 : s.quietFor + n;
+  if (<f64>s.quietFor <= AUDIBLE_SECONDS * <f64>rateHz) s.audible += n;
 }
 
 export function saturatedSamples(state: usize): i64 {
   let samples = changetype<Saturation>(state).fullSamples;
   for (let i = 0; i < 2; i++) if (side(state, i == 0).flats >= BELIEVED_FLATS) samples += side(state, i == 0).samples;
   return samples;
+}
+
+/** Samples that are not silence: a share of them does not depend on how long nobody spoke. */
+export function audibleSamples(state: usize): i64 {
+  return changetype<Saturation>(state).audible;
 }
 
 /** Runs of saturated samples in a row. */

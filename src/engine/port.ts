@@ -12,7 +12,7 @@ export interface Measures {
   readonly speechLevelDb: number | null;
   readonly snrDb: number | null;
   readonly saturatedPerMinute: number;
-  /** Share of samples that are saturated. */
+  /** Share of saturated samples among those that are not silence. */
   readonly saturationRatio: number;
   /** Highest frequency that carries speech: about 3,400 for a telephone call, 7,000 and more for wideband. */
   readonly bandwidthHz: number | null;

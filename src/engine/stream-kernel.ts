@@ -170,8 +170,9 @@ export class StreamKernel {
 
   #measures(): Measures {
     const { run } = this.#kernels;
-    const [rateHz, grossSeconds, netSpeechSeconds, level, snr, , bandwidth, , saturated, , there, samples] =
-      this.#kernels.readDoubles(run.measuresPtr(), run.measuresLength());
+    const values = this.#kernels.readDoubles(run.measuresPtr(), run.measuresLength());
+    const [rateHz, grossSeconds, netSpeechSeconds, level, snr, , bandwidth, , saturated, , there, samples] = values;
+    const audible = values[14]!;
     return {
       rateHz: rateHz!,
       grossSeconds: grossSeconds!,
@@ -179,7 +180,7 @@ export class StreamKernel {
       speechLevelDb: there! & 1 ? level! : null,
       snrDb: there! & 2 ? snr! : null,
       saturatedPerMinute: samples! > 0 ? (60 * saturated!) / grossSeconds! : 0,
-      saturationRatio: samples! > 0 ? saturated! / samples! : 0,
+      saturationRatio: audible > 0 ? saturated! / audible : 0,
       bandwidthHz: there! & 8 ? bandwidth! : null,
     };
   }

@@ -60,6 +60,7 @@ export interface Measured {
   readonly bandwidthHz: number | null;
   readonly saturatedRuns: number;
   readonly saturatedSamples: number;
+  readonly audibleSamples: number;
   readonly invalidSamples: number;
   readonly samples: number;
   readonly frames: number;
@@ -103,6 +104,7 @@ export function measured(kernels: Kernels): Measured {
     bandwidthHz: there(6, 8),
     saturatedRuns: at(7),
     saturatedSamples: at(8),
+    audibleSamples: at(14),
     invalidSamples: at(9),
     samples: at(11),
     frames: at(12),

@@ -323,6 +323,22 @@ describe("saturation", () => {
     expect(saturatedRuns).toBeLessThan(saturatedSamples);
   });
 
+  it("is a share of what is audible, however long nobody speaks, at any rate", () => {
+    for (const rateHz of [8000, 16000, 48000]) {
+      const x = speak({ speaker: 3, seconds: 6, levelDb: -16, rateHz });
+      const clipped = clip(
+        x.map((v) => v / 0.3),
+        1,
+      );
+      const padded = new Float32Array(clipped.length + 60 * rateHz);
+      padded.set(clipped, 30 * rateHz);
+      const [plain, added] = [clipped, padded].map((samples) => listen(kernels, samples, rateHz).measured);
+      expect(added!.saturatedSamples).toBe(plain!.saturatedSamples);
+      expect(plain!.audibleSamples).toBeLessThanOrEqual(clipped.length);
+      expect(Math.abs(added!.audibleSamples - plain!.audibleSamples)).toBeLessThanOrEqual(0.5 * rateHz);
+    }
+  });
+
   it.each([0.5, 0.3, 0.15])("is counted if the source was clipped at %f of its peak and then attenuated", (part) => {
     const limit = part * peak;
     const x = clip(speech, limit).map((v) => Math.round(v * 32768) / 32768);

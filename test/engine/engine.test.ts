@@ -146,6 +146,14 @@ describe("bad input: a named error or a measured verdict", () => {
     expect(measures.saturatedPerMinute).toBeGreaterThan(900_000);
   });
 
+  test("silence around saturated audio does not change the share that is saturated", async () => {
+    const loud = new Float32Array(second).fill(1);
+    const around = new Float32Array(20 * second);
+    around.set(loud, 10 * second);
+    const { measures } = await engine.analyze(around, second);
+    expect(measures.saturationRatio).toBeGreaterThan(0.6 /* 0.2 s after it, and at the beginning, count as audible */);
+  });
+
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
     test(`a sample of ${value}`, async () => {
       const samples = speech.slice();
