@@ -397,10 +397,27 @@ export function ownUrl({ publicUrl, host, port, tls }: ServerConfig, openPort = 
 }
 
 function readConfigFile(path: string): Json {
-  const text = ofSetting(path, () => readFileSync(path, "utf8"));
+  // Editors of Windows write a byte order mark.
+  const text = ofSetting(path, () => readFileSync(path, "utf8").replace(/^\uFEFF/, ""));
   const value = ofSetting(`${path}: not valid JSON`, () => parsed(text));
-  if (isObject(value)) return value;
-  throw new ConfigError(`${path}: must be a JSON object`);
+  if (!isObject(value)) throw new ConfigError(`${path}: must be a JSON object`);
+  const twice = nameGivenTwice(text);
+  if (twice !== null) throw new ConfigError(`${path}: "${twice}" is given twice in one object; join the two`);
+  return value;
+}
+
+/** JSON.parse would ignore the first of the two. json: valid JSON. */
+function nameGivenTwice(json: string): string | null {
+  const objects: Set<string>[] = [];
+  for (const [token, name] of json.matchAll(/[{}]|"((?:[^"\\]|\\.)*)"\s*:|"(?:[^"\\]|\\.)*"/g)) {
+    if (token === "{") objects.push(new Set());
+    else if (token === "}") objects.pop();
+    else if (name !== undefined) {
+      if (objects.at(-1)!.has(name)) return name;
+      objects.at(-1)!.add(name);
+    }
+  }
+  return null;
 }
 
 /** The message of JSON.parse quotes the text, which may contain a secret. */

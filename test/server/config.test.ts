@@ -387,6 +387,19 @@ describe("an invalid setting is refused before anything is opened, with its name
     expect(() => loadConfig({ env: {}, file: file("[]") })).toThrow(/must be a JSON object/);
   });
 
+  it("a file may begin with a byte order mark, but must not give a name twice", () => {
+    expect(loadConfig({ env: {}, file: file('\uFEFF{"port":5}') }).port).toBe(5);
+    const lines = '"scopeModels":{"a\\"}:{":"x","host":"y"},"page":"{\\"host\\":","host":"::1"';
+    expect(() => loadConfig({ env: {}, file: file(`{${lines}}`) })).toThrow(/^page: /);
+    for (const twice of [
+      `{${lines},"limits":{"callBurst":5},"limits" : {}}`,
+      '{"limits":{"limits":{},"x":1,"limits":1}}',
+    ])
+      expect(() => loadConfig({ env: {}, file: file(twice) })).toThrow(
+        /config\.json: "limits" is given twice in one object/,
+      );
+  });
+
   it("lets tokens be switched off on loopback", () => {
     for (const host of ["127.0.0.1", "localhost", "::1", "[::1]", "127.1.2.3"]) {
       expect(loadConfig({ env: {}, flags: { host, "auth.required": false } }).auth.required).toBe(false);
