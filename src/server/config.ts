@@ -22,15 +22,21 @@ const anyText = z.string().min(1);
 /** The space at the end of a line of an env file is part of the value: used as it is, it would name another, empty store. */
 const nonEmpty = anyText.refine((text) => text === text.trim(), { error: "must not begin or end with a space" });
 
-const isPostgres = (location: string) => /^postgres(ql)?:/.test(location);
+export const isPostgres = (location: string) => /^postgres(ql)?:/.test(location);
 
 /** Whether a store is a folder, rather than in memory or a PostgreSQL server. */
 export const isFolder = (store: string) => store !== "memory" && !isPostgres(store);
 
 /** Any other URL is a mistake: used as a path it would create a folder of that name. */
-const folderOrPostgres = nonEmpty.refine((text) => isPostgres(text) || !/^[a-z][a-z0-9+.-]*:\/\//i.test(text), {
-  error: "must be a folder or postgres://…",
-});
+const folderOrPostgres = nonEmpty
+  .refine((text) => isPostgres(text) || !/^[a-z][a-z0-9+.-]*:\/\//i.test(text), {
+    error: "must be a folder or postgres://…",
+  })
+  // A socket's folder is given as a parameter, without a host.
+  .refine((text) => !isPostgres(text) || URL.canParse(text.replace("@/", "@socket/")), {
+    error:
+      "must be postgres://user:password@host:port/database, with # / ? and @ in a password written as %23 %2F %3F and %40",
+  });
 
 /** Whoever can change an answer over http could add a key of their own and sign any token. Other schemes would be read as a path. */
 const keyLocation = nonEmpty.refine(

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { StoreError, type StoreErrorCode } from "../store/errors.js";
 import { openStore, parseMasterKey } from "../store/open.js";
 import type { Store } from "../store/port.js";
-import { ConfigError, type ServerConfig } from "./config.js";
+import { ConfigError, isPostgres, type ServerConfig } from "./config.js";
 import { fileFault, isOutOfSpace, reasonOf } from "./file-fault.js";
 
 /** Opens the store that the configuration names, with its keys. */
@@ -17,7 +17,9 @@ export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "s
   try {
     return await openStore(store, options);
   } catch (error) {
-    const { code, path, address, port, hostname } = error as NodeJS.ErrnoException & Peer;
+    // A host with several addresses: the error lists one for each.
+    const first = error instanceof AggregateError ? error.errors[0] : error;
+    const { code, path, address, port, hostname } = first as NodeJS.ErrnoException & Peer;
     if (error instanceof StoreError && WRONG_FOLDER.has(error.code)) throw new ConfigError(`store: ${error.message}`);
     if (error instanceof StoreError && OF_THE_MACHINE.has(error.code))
       throw new Error(`store: ${error.message}`, { cause: error });
@@ -25,11 +27,16 @@ export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "s
     // An error of a write to an open file names no path.
     const why = `store: ${path ?? store}: ${fault}`;
     if (fault) throw isOutOfSpace(error) ? new Error(why, { cause: error }) : new ConfigError(why);
+    const servers = [isPostgres(store) && "store", isPostgres(seal.keys ?? "") && "seal.keys"].filter(Boolean);
+    const setting = servers.length === 0 ? "store" : servers.join(" or ");
     if (code === "ECONNREFUSED")
-      throw new Error(`store: cannot connect to PostgreSQL at ${address}:${port}: connection refused`, {
+      throw new Error(`${setting}: cannot connect to PostgreSQL at ${address}:${port}: connection refused`, {
         cause: error,
       });
-    if (code === "ENOTFOUND") throw new Error(`store: unknown host ${hostname}`, { cause: error });
+    if (code === "ENOTFOUND") throw new Error(`${setting}: unknown host ${hostname}`, { cause: error });
+    // A name that the server does not know, a wrong password, missing rights: its own words name them.
+    if (error instanceof Error && "severity" in error)
+      throw new Error(`${setting}: PostgreSQL refused: ${error.message}`, { cause: error });
     throw error;
   }
 }

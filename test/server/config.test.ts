@@ -207,6 +207,10 @@ describe("an invalid setting is refused before anything is opened, with its name
     [{ flags: { store: "" } }, /^store \(the command line\): must not be empty$/],
     [{ env: { VIVAVOCE_STORE: "/data/store " } }, /^store \(VIVAVOCE_STORE\): must not begin or end with a space$/],
     [{ env: { VIVAVOCE_HOST: "127.0.0.1 " } }, /^host \(VIVAVOCE_HOST\): must not begin or end with a space$/],
+    [
+      { env: { VIVAVOCE_STORE: "postgres://u:se#cret@db/v" } },
+      /^store \(VIVAVOCE_STORE\): must be postgres:[^]*%23((?!cret).)*$/,
+    ],
     [{ flags: { store: "mysql://db/voices" } }, /^store \(the command line\): must be a folder or postgres:\/\/…$/],
     [{ env: { VIVAVOCE_CALL_SECONDS: "0" } }, /^limits.callSeconds \(VIVAVOCE_CALL_SECONDS\): must be above 0, got 0$/],
     [{ flags: { publicUrl: "https://x.example/voice" } }, /^publicUrl \(the command line\): must have no path/],

@@ -90,8 +90,27 @@ test.each([
   [new StoreError("disk-full", "the disk is full"), "Error", "store: the disk is full"],
   [failing("ENOSPC", {}), "Error", "store: memory: the disk is full; free some space and start again"],
   [new StoreError("locked", "in use"), "StoreError", "in use"],
+  [
+    Object.assign(new AggregateError([failing("ECONNREFUSED", { address: "::1", port: 5432 })]), {
+      code: "ECONNREFUSED",
+    }),
+    "Error",
+    "store: cannot connect to PostgreSQL at ::1:5432: connection refused",
+  ],
+  [failing("3D000", { severity: "FATAL" }), "Error", "store: PostgreSQL refused: failed"],
   [failing("ECONNRESET", {}), "Error", "failed"],
 ])("a store that fails with %s", async (error, name, message) => {
   vi.mocked(stores.openStore).mockRejectedValueOnce(error);
   await expect(open({})).rejects.toMatchObject({ name, message });
+});
+
+test("the error of a server names the settings that it may be about", async () => {
+  const store = "postgres://db/voices";
+  for (const [keys, named] of [
+    [folder, "store"],
+    ["postgres://keys/keys", "store or seal.keys"],
+  ] as const) {
+    vi.mocked(stores.openStore).mockRejectedValueOnce(failing("ENOTFOUND", { hostname: "db" }));
+    await expect(openConfiguredStore({ store, seal: { keys } })).rejects.toThrow(`${named}: unknown host db`);
+  }
 });
