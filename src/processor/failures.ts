@@ -20,7 +20,7 @@ export const notInScope = (field: string, kind: string, id: string): StatusError
 
 /**
  * The error for a failure of the call and not of the audio: cancelled by the caller, timed out, or refused because the
- * engine or database is busy. `null` for everything else.
+ * engine or database is busy or closed. `null` for everything else.
  */
 export function callFailure(error: unknown): StatusError | null {
   if (error instanceof StatusError) return error;
@@ -32,6 +32,9 @@ export function callFailure(error: unknown): StatusError | null {
   if (error.name === "AbortError") return failed(StatusCode.CANCELLED, "the caller cancelled the call");
   if (error.name === "TimeoutError" || code === "TIMEOUT")
     return failed(StatusCode.DEADLINE_EXCEEDED, "the call took too long");
+  // The process is stopping: the next one could do it.
+  if (code === "closed" || code === "CLOSED")
+    return failed(StatusCode.INTERNAL_ERROR, "the store or the engine is closed");
   if (code === "unavailable") return busy("the database does not answer; try again", 5);
   if (code === "contended") return busy(error.message, 1);
   if (code === "EMFILE" || code === "ENFILE" || code === "EAGAIN")
@@ -56,7 +59,6 @@ export function failureOf(error: unknown): StatusError {
 
 function internalReason(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === "closed" || code === "CLOSED") return "the store or the engine is closed";
   // These messages are safe to pass on: they name the requested profile or scope, or the browser's storage, and say what to do.
   if (code === "key-lost" || code === "wrong-key" || code === "disk-full") return (error as Error).message;
   if (code === "ENOSPC" || code === "53100") return "the server's disk is full";

@@ -8,6 +8,7 @@ import {
   VoiceprintProfilesStatusJobState as State,
   VoiceprintProfileStatus,
 } from "../../src/contract/index.js";
+import { EngineError } from "../../src/engine/engine-error.js";
 import { joined, rateHz, silence, take } from "./fixture-engine.js";
 import { list, openTwoModels } from "./world.js";
 
@@ -285,6 +286,26 @@ test("a retraining fails if its configuration set is gone, and if the engine can
   await expect.poll(async () => (await doomed()).state, { timeout: 60_000 }).toBe(State.FAILED);
   await expect.poll(async () => (await failing()).state, { timeout: 60_000 }).toBe(State.COMPLETED);
   expect((await failing()).profiles).toMatchObject([{ outcome: RetrainingOutcome.FAILED, printVersion: 1 }]);
+  await store.close();
+});
+
+test("a retraining during which the engine is closed, because the box stops, goes on later", async () => {
+  const world = await openTwoModels();
+  const { processor, context, store } = world;
+  await world.trained(7);
+  world.change();
+  const stopped: string[] = [];
+  world.engine.behavior.before = (operation) => {
+    if (stopped.includes(operation)) return;
+    stopped.push(operation);
+    throw new EngineError("CLOSED", "the engine is closed");
+  };
+  await processor.workOnJobs();
+  const { gkJobId } = await processor.startVoiceprintProfilesRetrainingJob({ context });
+  const read = () => processor.getVoiceprintProfilesRetrainingJob({ context, gkJobId: gkJobId! });
+  await expect.poll(async () => (await read()).state, { timeout: 60_000 }).toBe(State.COMPLETED);
+  expect((await read()).profiles).toMatchObject([{ outcome: RetrainingOutcome.RETRAINED, printVersion: 2 }]);
+  expect(stopped).toEqual(["analyze", "train"]);
   await store.close();
 });
 
