@@ -25,6 +25,19 @@ describe("the files in deploy/", () => {
     expect(text("vivavoce.service")).toContain("VIVAVOCE_EVALUATION=/var/lib/vivavoce/");
   });
 
+  it("the container's user is a number, which Kubernetes can tell from root", () => {
+    expect(text("Dockerfile")).toMatch(/^USER 1000:1000$/m);
+  });
+
+  it("a supervisor waits for the calls and for a job", () => {
+    const seconds = loadConfig({ env: {} }).limits.stopSeconds + 30;
+    const waits = [
+      text("vivavoce.service").match(/^TimeoutStopSec=(\d+)$/m),
+      text("Dockerfile").match(/--stop-timeout (\d+)/),
+    ];
+    for (const [, wait] of waits as RegExpMatchArray[]) expect(Number(wait)).toBeGreaterThan(seconds);
+  });
+
   it("unit, Dockerfile and README name only settings that exist", () => {
     for (const name of ["vivavoce.service", "Dockerfile", "README.md"]) {
       for (const [variable] of text(name).matchAll(/VIVAVOCE_[A-Z_]+/g))
