@@ -67,6 +67,15 @@ export async function listen(options: ListenOptions): Promise<OpenPort> {
   return options.tls ? listenTls(options, options.tls, timed) : listenCleartext(options, timed);
 }
 
+/** Node would answer by itself, but throws where nobody can catch it if the client has already given up the request. */
+function answerContinue(server: http2.Http2Server | http2.Http2SecureServer): void {
+  server.on("checkContinue", (request: NodeRequest, response: NodeResponse) => {
+    if ("stream" in request && (request.stream.destroyed || request.stream.closed)) return;
+    response.writeContinue();
+    server.emit("request", request as Http2ServerRequest, response as Http2ServerResponse);
+  });
+}
+
 /** A sender that trickles single bytes can hold a connection only for a limited time. */
 function limitReading(request: NodeRequest, seconds: number): void {
   const source = "stream" in request ? request.stream : request;
@@ -223,6 +232,7 @@ async function listenCleartext(options: ListenOptions, handler: NodeHandler): Pr
   });
   const http2Server = http2.createServer(HTTP2_OPTIONS, handler);
   http2Server.on("session", (session) => connections.began(session, options));
+  answerContinue(http2Server);
   // Node starts its check for slow headers when a server listens; this one only receives connections.
   http1.emit("listening");
 
@@ -332,6 +342,7 @@ async function listenTls(
   Object.assign(server, http1Limits(options));
   server.on("timeout", connections.quiet);
   server.on("session", (session) => connections.began(session, options));
+  answerContinue(server);
   server.on("connection", (socket: Socket) => connections.opened(socket));
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     connections.left(request.socket);

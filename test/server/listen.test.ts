@@ -296,3 +296,40 @@ test.each(["cleartext", "TLS"])(
     await rm(folder, { recursive: true });
   },
 );
+
+test("a request over HTTP/2 with `Expect: 100-continue` is told to go on, and one that is given up at once ends nothing", async () => {
+  const port = await listen({
+    ...patient,
+    handler: (request, response) => void request.on("end", () => response.end("answered")).resume(),
+    upgrade: (_, socket) => socket.destroy(),
+  });
+  const frame = (type: number, flags: number, stream: number, content: readonly number[]) =>
+    Buffer.from([0, 0, content.length, type, flags, 0, 0, 0, stream, ...content]);
+  // POST, http, /, the host and the header (RFC 7541 appendix A).
+  const headers = [0x83, 0x86, 0x84, 0x41, 1, 0x78, 0x0f, 35 - 15, 12, ...Buffer.from("100-continue")];
+  const socket = net.connect(port.port, "127.0.0.1");
+  socket.write(
+    Buffer.concat([
+      Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+      frame(4, 0, 0, []),
+      frame(1, 4, 1, headers),
+      frame(3, 0, 1, [0, 0, 0, 8]),
+      frame(6, 0, 0, [0, 0, 0, 0, 0, 0, 0, 0]),
+    ]),
+  );
+  try {
+    // The answer to the ping: the frames before it were read.
+    await vi.waitUntil(() => socket.read()?.includes(frame(6, 1, 0, [0, 0, 0, 0, 0, 0, 0, 0])), { timeout: 20_000 });
+    const session = http2.connect(`http://127.0.0.1:${port.port}`);
+    const stream = session.request({ ":method": "POST", expect: "100-continue" });
+    await once(stream, "continue");
+    stream.end("body");
+    let text = "";
+    for await (const chunk of stream) text += chunk;
+    expect(text).toBe("answered");
+    session.close();
+  } finally {
+    socket.destroy();
+    await port.close();
+  }
+});
