@@ -29,6 +29,7 @@ const basic = (id, secret) => ({
 });
 const grant = "grant_type=client_credentials&scope=bio";
 const forged = `${Buffer.from('{"alg":"RS256","kid":"x"}').toString("base64url")}.${Buffer.from(JSON.stringify({ iss: url, aud: "x" })).toString("base64url")}.${"A".repeat(342)}`;
+const framed = (text) => Buffer.concat([Buffer.from([0, 0, 0, 0, text.length]), Buffer.from(text)]);
 const model = readdirSync(here("../dist/page/models"))[0];
 const script = readdirSync(here("../dist/page/assets"), { recursive: true }).find((name) => name.endsWith(".js"));
 
@@ -52,6 +53,11 @@ const KINDS = {
   "/.well-known/oauth-authorization-server": {},
   "/oauth2/authorize without a client": { path: "/oauth2/authorize?response_type=code" },
   "a path that does not exist": { path: "/nothing" },
+  "gRPC reflection, a service with its imports": {
+    path: "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    headers: { "content-type": "application/grpc-web+json" },
+    body: framed('{"fileContainingSymbol":"vendor.biosec.v1.VoiceprintsProcessor"}'),
+  },
   "an operation without a token": { path: "/v1/sessions/start", headers: JSON_TYPE, body: "{}" },
   "an operation with a forged token": {
     path: "/v1/sessions/start",

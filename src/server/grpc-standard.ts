@@ -47,6 +47,8 @@ export interface HealthParts {
 
 const LOOK_EVERY_MS = 1000;
 const MAX_WATCHERS = 100;
+/** Anybody may ask, and an error is sent in a header: longer names are cut. */
+const LONGEST_NAME = 200;
 
 export function addHealth(router: ConnectRouter, { ready, stopping }: HealthParts): void {
   let watchers = 0;
@@ -60,7 +62,8 @@ export function addHealth(router: ConnectRouter, { ready, stopping }: HealthPart
 
   router.service(Health, {
     async check({ service }: HealthCheckRequest) {
-      if (!NAMES.has(service)) throw new ConnectError(`unknown service "${service}"`, Code.NotFound);
+      if (!NAMES.has(service))
+        throw new ConnectError(`unknown service "${service.slice(0, LONGEST_NAME)}"`, Code.NotFound);
       return { status: await statusOf() };
     },
     async *watch({ service }: HealthCheckRequest, { signal }: HandlerContext) {
@@ -105,14 +108,19 @@ export function addReflection(router: ConnectRouter): void {
     file.dependencies.forEach(visit);
   };
   for (const service of OFFERED) visit(service.file);
+  /** Written once: anybody may ask as often as they like, and to write a file and its imports takes milliseconds. */
+  const written = new Map<DescFile, Uint8Array>();
+  const bytesOf = (file: DescFile): Uint8Array => {
+    const bytes = written.get(file) ?? toBinary(FileDescriptorProtoSchema, file.proto);
+    written.set(file, bytes);
+    return bytes;
+  };
 
   const answered = (file: DescFile | undefined, asked: string): MessageResponse =>
     file
       ? {
           case: "fileDescriptorResponse",
-          value: {
-            fileDescriptorProto: withImports(file).map((one) => toBinary(FileDescriptorProtoSchema, one.proto)),
-          },
+          value: { fileDescriptorProto: withImports(file).map(bytesOf) },
         }
       : { case: "errorResponse", value: { errorCode: Code.NotFound, errorMessage: `${asked} not found` } };
 
