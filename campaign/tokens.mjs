@@ -6,11 +6,12 @@ import { createHmac, generateKeyPairSync, randomUUID, sign } from "node:crypto";
 import http2 from "node:http2";
 import { fromJson, toBinary } from "@bufbuild/protobuf";
 import { createTokenService } from "../dist/token/service.js";
-import { clientOf, OTHER, openBank, runtimeToken, VICTIM } from "./parts/bank.mjs";
+import { clientOf, fill, OTHER, openBank, recordsOf, runtimeToken, VICTIM } from "./parts/bank.mjs";
 import { randomOf } from "./parts/random.mjs";
 import { BINDINGS, httpRequestOf, requestOf } from "./parts/requests.mjs";
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi;
+const TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 /** Share of the requests that are sent as gRPC over a real connection. */
 const GRPC_SHARE = 0.1;
 const TOKEN_REQUEST_SHARE = 0.05;
@@ -32,14 +33,15 @@ export async function campaign({
     ways: 0,
     refused: 0,
     twins: 0,
+    foreignIds: 0,
     grpc: 0,
     tokenRequests: 0,
   };
   const until = performance.now() + seconds * 1000;
   // Tokens expire after 900 s, and a slow machine takes longer, so they are renewed in time.
-  let [own, ways, madeAt] = [null, [], 0];
+  let [token, ways, madeAt] = [null, [], 0];
   const renew = async () => {
-    own = await runtimeToken(bank.tokens, bank.clients[OTHER]);
+    token = await runtimeToken(bank.tokens, bank.clients[OTHER]);
     ways = await waysToLackARight(bank, random);
     madeAt = performance.now();
   };
@@ -63,19 +65,19 @@ export async function campaign({
 
   /** A request without permission must be refused and reveal nothing else. */
   async function refusedEverywhere(binding) {
-    const { name, token, malformed = false } = random.pick(ways);
+    const { name, token: given, malformed = false } = random.pick(ways);
     const json = requestOf(binding.method.input, idsOf(bank, VICTIM, random), random);
     json.context = { ...json.context, gk_scope_id: { value: VICTIM } };
     const what = `${binding.method.name}, ${name}`;
     if (random.chance(GRPC_SHARE) && binding.method.methodKind === "unary") {
       counts.grpc++;
       counts.requests++;
-      const code = await grpcStatus(grpc, binding.method, json, token());
+      const code = await grpcStatus(grpc, binding.method, json, given());
       if (code !== "16" && code !== "7" && !(malformed && code === "3")) violate(`${what}: gRPC status ${code}`);
       else counts.refused++;
       return;
     }
-    const { status, text } = await ask(binding, json, token());
+    const { status, text } = await ask(binding, json, given());
     if (status !== 401 && status !== 403 && !(malformed && status === 400))
       violate(`${what}: ${status} ${text.slice(0, 200)}`);
     else if (Object.keys(JSON.parse(text)).join() !== "status")
@@ -93,8 +95,8 @@ export async function campaign({
       const ids = known ? idsOf(bank, scope, random) : () => randomUUID();
       const json = requestOf(binding.method.input, ids, randomOf(seedOfBoth));
       json.context = { ...json.context, gk_scope_id: { value: scope } };
-      const { status, text } = await ask(binding, json, `Bearer ${own}`);
-      answers.push(`${status} ${text.replace(UUID, "*").replace(/(\\?")(?:alice|mallory)\1/g, "$1*$1")}`);
+      const { status, text } = await ask(binding, json, `Bearer ${token}`);
+      answers.push(masked(status, text));
       if (status >= 500) violate(`${binding.method.name}: ${status} ${text.slice(0, 200)}`);
       if (scope === VICTIM && status !== 403)
         violate(`${binding.method.name} in a scope that the token does not include: ${status} ${text.slice(0, 200)}`);
@@ -103,6 +105,44 @@ export async function campaign({
     if (answers[0] !== answers[1])
       violate(
         `${binding.method.name} reveals what is in another scope: ${answers[0].slice(0, 300)} | ${answers[1].slice(0, 300)}`,
+      );
+  }
+
+  /**
+   * A request that is right in the caller's own scope, but for one id: one of the other scope must be answered like one that does not exist.
+   * Each is sent with new records, because it may succeed.
+   */
+  async function oneForeignId(binding) {
+    const seedOfBoth = random.below(2 ** 31);
+    let fields = 0;
+    requestOf(binding.method.input, () => String(fields++), randomOf(seedOfBoth));
+    if (fields === 0) return;
+    const foreign = random.below(fields);
+    const filled = () => fill(bank.store, OTHER, [`own-${randomUUID()}`, `own-${randomUUID()}`]);
+    // Before the first is sent: both see the same lists.
+    const records = [await filled(), await filled()];
+    const answers = [];
+    for (const [i, own] of records.entries()) {
+      const known = i === 0;
+      const choices = randomOf(seedOfBoth);
+      let at = 0;
+      const ids = (name) => {
+        const others = idsOf(bank, VICTIM, choices)(name);
+        if (at++ === foreign) return known ? others : randomUUID();
+        return own[name.replace("_agent_", "_")] ?? randomUUID();
+      };
+      const json = requestOf(binding.method.input, ids, randomOf(seedOfBoth));
+      json.context = { ...json.context, gk_scope_id: { value: OTHER } };
+      const { status, text } = await ask(binding, json, `Bearer ${token}`);
+      answers.push(masked(status, text));
+      // The stand-in for a model has no attack checks.
+      if (status >= 500 && status !== 501)
+        violate(`${binding.method.name}, an id of another scope: ${status} ${text.slice(0, 200)}`);
+    }
+    counts.foreignIds++;
+    if (answers[0] !== answers[1])
+      violate(
+        `${binding.method.name}, one id of another scope: ${answers[0].slice(0, 300)} | ${answers[1].slice(0, 300)}`,
       );
   }
 
@@ -125,19 +165,30 @@ export async function campaign({
     if (status === 401 || status === 403) violate(`${binding.method.name} refuses a caller with permission: ${status}`);
   }
 
+  const before = await recordsOf(bank.store, VICTIM, bank.ids);
   for (let at = 0; counts.requests < count && performance.now() < until && !isStopped(); at++) {
     const binding = BINDINGS[at % BINDINGS.length];
     if (random.chance(TOKEN_REQUEST_SHARE)) await tokenEndpoint();
     else if (random.chance(0.3)) await nothingOfOthersIsSeen(binding);
+    else if (random.chance(0.2)) await oneForeignId(binding);
     else await refusedEverywhere(binding);
     if (performance.now() - madeAt > TOKENS_MS) await renew();
     if (at % 20_000 === 19_999) log(JSON.stringify(counts));
   }
   grpc.close();
+  if ((await recordsOf(bank.store, VICTIM, bank.ids)) !== before) violate("records of another scope were changed");
   for (const line of bank.errors.slice(0, 20)) violate(`the log says: ${line.slice(0, 400)}`);
   await bank.close();
   return { counts, violations };
 }
+
+/** Ids, names and times differ between two requests, and so does the export of a caller's own profile. */
+const masked = (status, text) =>
+  `${status} ${text
+    .replace(UUID, "*")
+    .replace(TIME, "*")
+    .replace(/"profile":"\w+=*"/, '"profile":"*"')
+    .replace(/(\\?")(?:alice|mallory|own-\*)\1/g, "$1*$1")}`;
 
 const idsOf = (bank, _scope, random) => (name) =>
   bank.ids[name.replace("_agent_", "_")] ?? (random.chance(0.5) ? randomUUID() : random.pick(Object.values(bank.ids)));

@@ -63,7 +63,7 @@ export async function openBank() {
     service,
     errors,
     clients: { [VICTIM]: await clientOf(tokens, VICTIM), [OTHER]: await clientOf(tokens, OTHER) },
-    ids: await fill(store),
+    ids: await fill(store, VICTIM),
     async close() {
       await service.stop();
       await processor.close();
@@ -87,12 +87,28 @@ export async function clientOf(tokens, gkScope, scopes = ["bio", "asr"]) {
 export const runtimeToken = async (tokens, { id, secret }, scope = "bio") =>
   (await tokens.clientCredentials({ client: { clientId: id, secret }, scope, address: "127.0.0.1" })).access_token;
 
+/** Everything that was filled, to see whether it has changed. */
+export async function recordsOf(store, scopeId, ids) {
+  const profile = await store.profiles.get(scopeId, ids.gk_voiceprint_profile_id);
+  return JSON.stringify([
+    profile,
+    await store.profiles.segments(scopeId, ids.gk_voiceprint_profile_id),
+    await store.engagements.get(scopeId, ids.gk_engagement_id),
+    await store.sessions.get(scopeId, ids.gk_session_id),
+    await store.sessions.checks(scopeId, ids.gk_session_id),
+    await store.media.get(scopeId, ids.gk_media_segment_id),
+    await store.processed.get(scopeId, ids.gk_processed_audio_id),
+    await store.groups.get(scopeId, ids.gk_group_id),
+    await store.groups.get(scopeId, ids.watchlist_id),
+    await store.jobs.get(scopeId, ids.gk_job_id),
+  ]);
+}
+
 let made = 0;
 const newId = () => `01900000-0000-7000-8000-${(++made).toString(16).padStart(12, "0")}`;
 
-/** Ids in the first scope, by the names of the contract's fields. */
-async function fill(store) {
-  const scopeId = VICTIM;
+/** Ids of new records in a scope, by the names of the contract's fields. `names` are those of the person and the fraudster. */
+export async function fill(store, scopeId, names = ["alice", "mallory"]) {
   const engagement = { id: newId(), scopeId, externalId: "", customData: "", startedAt: 1, stoppedAt: null };
   await store.engagements.create(engagement);
   const session = {
@@ -165,7 +181,7 @@ async function fill(store) {
     await store.profiles.train(scopeId, id, 1, { template, status: 2, printVersion: 1 });
     return profile;
   };
-  const [person, fraudster] = [await profileOf("person", "alice"), await profileOf("fraudster", "mallory")];
+  const [person, fraudster] = [await profileOf("person", names[0]), await profileOf("fraudster", names[1])];
   const groupOf = async (kind, profile) => {
     const id = newId();
     await store.groups.create({ id, scopeId, kind, tag: "", profileIds: [profile.id], ownerIds: [] });
@@ -193,8 +209,8 @@ async function fill(store) {
     group_id: await groupOf("group", person),
     watchlist_id: await groupOf("watchlist", fraudster),
     gk_job_id: job,
-    person_id: "alice",
-    fraudster_id: "mallory",
-    claimed_person_id: "alice",
+    person_id: names[0],
+    fraudster_id: names[1],
+    claimed_person_id: names[0],
   };
 }
