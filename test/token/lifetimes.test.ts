@@ -103,7 +103,7 @@ it("revocations of other replicas are read once a second", async () => {
   const { documents } = createMemoryStore(clock);
   const [here, there] = [createRevocations(documents, clock, 900), createRevocations(documents, clock, 900)];
   const reads = vi.spyOn(documents, "list");
-  const token = { jti: "j", clientId: "c", gkScopes: new Set<string>(), issuedAt: 0 };
+  const token = { jti: "j", clientId: "c", gkScopes: new Set<string>(), keyId: null, issuedAt: 0 };
   expect(await here.isRevoked(token)).toBe(false);
   expect(await here.isRevoked(token)).toBe(false);
   await there.revoke(token, 900);
@@ -121,7 +121,7 @@ it("revocations of other replicas are read also after the clock was set back", a
   const clock = { now: () => now };
   const { documents } = createMemoryStore(clock);
   const [here, there] = [createRevocations(documents, clock, 900), createRevocations(documents, clock, 900)];
-  const token = { jti: "j", clientId: "c", gkScopes: new Set<string>(), issuedAt: 0 };
+  const token = { jti: "j", clientId: "c", gkScopes: new Set<string>(), keyId: null, issuedAt: 0 };
   expect(await here.isRevoked(token)).toBe(false);
   now -= 3_600_000;
   await there.revoke(token, now / 1000 + 900);
@@ -210,7 +210,7 @@ it("a token revoked while the revocations of others are being read is refused fr
     return listed;
   };
   const revocations = createRevocations(documents, clock, 900);
-  const token = { jti: "t1", clientId: "c1", gkScopes: new Set<string>(), issuedAt: now / 1000 };
+  const token = { jti: "t1", clientId: "c1", gkScopes: new Set<string>(), keyId: null, issuedAt: now / 1000 };
   const asked = revocations.isRevoked({ ...token, jti: "t2" });
   const revoked = revocations.revoke(token, now / 1000 + 900);
   await new Promise((resolve) => setTimeout(resolve, 10));
