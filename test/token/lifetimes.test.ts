@@ -161,6 +161,7 @@ it("a client that revokes thousands of tokens ends all that it has, and no other
     jti,
     clientId,
     gkScopes: new Set<string>(),
+    keyId: null,
     issuedAt: now / 1000,
   });
   const revoke = (jti: string) => revocations.revoke(token("c1", jti), now / 1000 + 900);
