@@ -186,6 +186,7 @@ it("scopes taken from a client at the same moment on two replicas both end its t
     jti: null,
     clientId: "c1",
     gkScopes: new Set(gkScopes),
+    keyId: null,
     issuedAt: now / 1000,
   });
   expect(await Promise.all([["a"], ["b", "c"], ["c"]].map((scopes) => third.isRevoked(opening(...scopes))))).toEqual([
