@@ -43,9 +43,9 @@ export function tailChannels(network: i32, layer: i32): i32 {
 }
 
 export const HIDDEN = 32;
-/** Shapes of the residual network, as speaker/resnet/config.ts has them: one with all channels of ResNet34, one with three quarters of them. */
+/** Shapes of the residual network, as speaker/resnet/config.ts has them: six blocks with all channels of ResNet34, five with three quarters of them. */
 const WHOLE: usize = memory.data<i32>([32, 1, 2, 2, 1]);
-const THREE_QUARTERS: usize = memory.data<i32>([24, 1, 2, 2, 1]);
+const THREE_QUARTERS: usize = memory.data<i32>([24, 1, 2, 1, 1]);
 
 /** By the channels of its first stage; 0 where there is no such shape. */
 export function slimShape(channels: i32): usize {

@@ -43,7 +43,7 @@ const shapes: readonly (Pick<AttackModel, "kind" | "rows" | "lowered" | "channel
   readonly architecture: string;
   readonly number: number;
 })[] = [
-  { kind: "synthetic", number: SYNTHETIC, architecture: "attack-6", rows: "detail", lowered: 0, channels: 24 },
+  { kind: "synthetic", number: SYNTHETIC, architecture: "attack-7", rows: "detail", lowered: 0, channels: 24 },
   { kind: "synthetic", number: SYNTHETIC, architecture: "attack-5", rows: "detail", lowered: 0, channels: 32 },
   { kind: "playback", number: PLAYBACK, architecture: "attack-1", rows: "mel", lowered: 3 },
 ];

@@ -99,7 +99,7 @@ test("a network of another attack or shape is refused; one of a later architectu
   for (const model of [
     randomModel({ attacks: ["lies"] }),
     randomModel({ attacks: ["synthetic"], attackArchitecture: "attack-1" }),
-    randomModel({ attacks: ["playback"], attackArchitecture: "attack-6" }),
+    randomModel({ attacks: ["playback"], attackArchitecture: "attack-7" }),
   ])
     await expect(open(model)).rejects.toMatchObject({ code: "BAD_MODEL" });
   const later = await open(randomModel({ attacks: ["synthetic"], attackArchitecture: "attack-9" }));

@@ -103,7 +103,7 @@ function drawn(specs: readonly TensorSpec[], next: () => number): Written[] {
 const SLIM_STAGES: readonly ResidualStage[] = [
   { blocks: 1, channels: 24, dtype: "i16" },
   { blocks: 2, channels: 48, dtype: "i16" },
-  { blocks: 2, channels: 96, dtype: "i8" },
+  { blocks: 1, channels: 96, dtype: "i8" },
   { blocks: 1, channels: 192, dtype: "i8" },
 ];
 
@@ -144,7 +144,7 @@ function attackSection(kind: string, seed: number, architecture?: string): Buffe
     layer("slim.hidden", "i16", [32, 2 * 10 * 192]);
     layer("slim.out", "i16", [4, 32]);
   } else network("", [8, 16, 16, 16], [48, 32, 32], ["mel"]);
-  const usual = synthetic ? "attack-6" : "attack-1";
+  const usual = synthetic ? "attack-7" : "attack-1";
   return section({ architecture: architecture ?? usual, attack: kind, calibration: [0.001, -1] }, tensors);
 }
 

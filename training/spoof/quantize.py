@@ -19,7 +19,7 @@ from network import FRONTS, PLANES, WIDE, Fronts, prepared, restored
 SHORT = 2047  # the residual network's hidden map: it has many weights, and 12 bits compress better than 16 (10, LOG.md 21, were too few here: 22)
 INPUT_SCALE = 8  # network.py divides the features by this
 ATTACKS = {"narrow": "synthetic", "slim": "synthetic", "playback": "playback"}
-ARCHITECTURES = {(24, 1, 2, 2, 1): "attack-6", (32, 1, 2, 2, 1): "attack-5"}  # of the residual network, as assembly/spoof/config.ts has its shapes; the narrow one beside it has none of its own
+ARCHITECTURES = {(24, 1, 2, 1, 1): "attack-7", (32, 1, 2, 2, 1): "attack-5"}  # of the residual network, as assembly/spoof/config.ts has its shapes; the narrow one beside it has none of its own
 
 
 def features(folder, names):
