@@ -122,8 +122,11 @@ const isMessageOf = (wanted: DescMessage, value: unknown): boolean =>
 const notThisMessage = (path: string, wanted: DescMessage, value: unknown): FieldViolation =>
   fieldViolation(path, "malformed", `${path} must be a ${wanted.name}, got ${shown(value)}`);
 
-const shown = (value: unknown): string =>
-  value === null || typeof value === "number" ? String(value) : Array.isArray(value) ? "a list" : `a ${typeof value}`;
+function shown(value: unknown): string {
+  if (value === null || typeof value === "number") return String(value);
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
 
 function checkType(message: ReflectMessage, field: DescField, path: string, violations: FieldViolation[]): void {
   const wanted = field.fieldKind === "scalar" ? scalarType(field.scalar) : "whole number";

@@ -204,6 +204,12 @@ describe("mandatory fields and choices", () => {
     expect((await refusal(media)).fields).toContain("chunk malformed");
     const session = processor.startSession({ context, sessionType: "IVR" } as never);
     expect((await refusal(session)).fields).toEqual(["session_type malformed"]);
+    const tagged = processor.createVoiceprintProfile({
+      context,
+      owner: { case: "personId", value: "alice" },
+      profileTag: {},
+    } as never);
+    await expect(tagged).rejects.toThrow("profile_tag must be a string, got an object");
   });
 
   test.each([1.5, Number.NaN])("rejects %d as a channel", async (channel) => {
