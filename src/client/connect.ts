@@ -287,6 +287,17 @@ function mediaQuery({ context, encoding, rate, channels }: MediaRequest): URLSea
   return query;
 }
 
+const STATUS_CODES: Partial<Record<Code, StatusCode>> = {
+  [Code.Canceled]: StatusCode.CANCELLED,
+  [Code.DeadlineExceeded]: StatusCode.DEADLINE_EXCEEDED,
+  [Code.InvalidArgument]: StatusCode.BAD_REQUEST,
+  [Code.Unauthenticated]: StatusCode.NOT_AUTHORIZED,
+  [Code.PermissionDenied]: StatusCode.PERMISSION_DENIED,
+  [Code.NotFound]: StatusCode.NOT_FOUND,
+  [Code.Unimplemented]: StatusCode.NOT_IMPLEMENTED,
+  [Code.ResourceExhausted]: StatusCode.TOO_LARGE,
+};
+
 /** The status that the box sent, or one that says that it could not be reached. */
 function statusErrorOf(error: unknown, url: string, signal: AbortSignal): StatusError {
   if (error instanceof StatusError) return error;
@@ -295,27 +306,12 @@ function statusErrorOf(error: unknown, url: string, signal: AbortSignal): Status
     if (error.cause instanceof StatusError) return error.cause;
     const [status] = error.findDetails(StatusSchema);
     if (status) return new StatusError(status, { cause: error });
-    const fault = connectionFault(error);
-    if (fault !== null) return unreachable(url, fault, error);
-    const codes: Partial<Record<Code, StatusCode>> = {
-      [Code.Canceled]: StatusCode.CANCELLED,
-      [Code.DeadlineExceeded]: StatusCode.DEADLINE_EXCEEDED,
-      [Code.InvalidArgument]: StatusCode.BAD_REQUEST,
-      [Code.Unauthenticated]: StatusCode.NOT_AUTHORIZED,
-      [Code.PermissionDenied]: StatusCode.PERMISSION_DENIED,
-      [Code.NotFound]: StatusCode.NOT_FOUND,
-      [Code.Unimplemented]: StatusCode.NOT_IMPLEMENTED,
-      [Code.ResourceExhausted]: StatusCode.TOO_LARGE,
-    };
-    return statusError(codes[error.code] ?? StatusCode.INTERNAL_ERROR, messageOf(error), error);
   }
   const fault = connectionFault(error);
-  if (fault !== null) return unreachable(url, fault, error);
-  return statusError(StatusCode.INTERNAL_ERROR, messageOf(error), error);
+  if (fault !== null) return statusError(StatusCode.INTERNAL_ERROR, `cannot connect to ${url}: ${fault}`, error);
+  const code = error instanceof ConnectError ? STATUS_CODES[error.code] : undefined;
+  return statusError(code ?? StatusCode.INTERNAL_ERROR, messageOf(error), error);
 }
-
-const unreachable = (url: string, fault: string, cause: unknown): StatusError =>
-  statusError(StatusCode.INTERNAL_ERROR, `cannot connect to ${url}: ${fault}`, cause);
 
 /** With the messages of its causes, which say more. */
 function messageOf(error: unknown): string {
