@@ -268,12 +268,7 @@ function lookRegularly(processor: VoiceprintsProcessor, service: Service, models
 function createGuard(config: ServerConfig, tokens: TokenService | null): Guard {
   if (!config.auth.required) return openGuard;
   const foreign = config.auth.issuers.map(
-    ({ issuer, jwks, audience, scopesClaim }): TrustedIssuer => ({
-      issuer,
-      keys: jwks,
-      audience,
-      gkScopesClaim: scopesClaim,
-    }),
+    ({ jwks: keys, scopesClaim: gkScopesClaim, ...same }): TrustedIssuer => ({ ...same, keys, gkScopesClaim }),
   );
   return tokenGuard(createVerifier({ issuers: [...(tokens ? [tokens.runtimeIssuer] : []), ...foreign] }));
 }

@@ -49,12 +49,8 @@ const MOST_CREDENTIALS = 50;
 /** RFC 6749 §3.1.2 and RFC 8252 §7.3: absolute, no fragment, https except on this machine. */
 function checkRedirectUri(text: string): string {
   const wrong = (why: string): OAuthError => invalidRequest(`the redirect address ${why}`, "redirectAddress");
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch {
-    throw wrong("must be absolute");
-  }
+  if (!URL.canParse(text)) throw wrong("must be absolute");
+  const url = new URL(text);
   if (text.includes("#")) throw wrong("must not have a fragment");
   if (text.includes("*")) throw wrong("must not have a wildcard");
   if (url.username || url.password) throw wrong("must not have a user name or password");

@@ -43,12 +43,8 @@ export type TokenService = ReturnType<typeof createTokenService>;
 const OWN_SKEW_S = 5;
 
 function checkIssuer(issuer: string): string {
-  let url: URL;
-  try {
-    url = new URL(issuer);
-  } catch {
-    throw new TypeError(`the issuer must be an http or https address, got ${issuer}`);
-  }
+  if (!URL.canParse(issuer)) throw new TypeError(`the issuer must be an http or https address, got ${issuer}`);
+  const url = new URL(issuer);
   if (!/^https?:$/.test(url.protocol) || url.origin !== issuer)
     throw new TypeError(`the issuer must be an origin such as ${url.origin}, got ${issuer}`);
   return issuer;

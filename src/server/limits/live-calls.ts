@@ -55,7 +55,6 @@ export class LiveCalls {
     readonly capacity: number,
     /** Places that the calls of one scope may take. */
     readonly perScope: number = capacity,
-    readonly now: () => number = () => Date.now(),
   ) {}
 
   get size(): number {
@@ -73,7 +72,7 @@ export class LiveCalls {
   /** Takes a place; `fullFor` says whether there is one. */
   enter(id: string, from: string, scope: string, party: string, onEnd: () => void): LiveCallEntry {
     const leave = () => this.#open.delete(entry);
-    const entry: LiveCallEntry = new LiveCallEntry(id, from, this.now(), scope, party, onEnd, leave);
+    const entry: LiveCallEntry = new LiveCallEntry(id, from, Date.now(), scope, party, onEnd, leave);
     this.#open.add(entry);
     return entry;
   }

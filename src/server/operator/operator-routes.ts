@@ -154,11 +154,7 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
   });
 
   app.delete("/operator/v1/profiles/:id", async (c) => {
-    const scope = await scopeOf(c.req.query("scope"));
-    await operations.deleteVoiceprintProfile({
-      context: { gkScopeId: { value: scope } },
-      gkVoiceprintProfileId: { value: c.req.param("id") },
-    });
+    await operations.deleteVoiceprintProfile(profileIn(await scopeOf(c.req.query("scope")), c.req.param("id")));
     return c.body(null, 204);
   });
 
@@ -171,8 +167,7 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
         "referenceLength",
       );
     await operations.setVoiceprintProfileConsent({
-      context: { gkScopeId: { value: scope } },
-      gkVoiceprintProfileId: { value: c.req.param("id") },
+      ...profileIn(scope, c.req.param("id")),
       state: change.data.state === "given" ? ConsentState.GIVEN : ConsentState.WITHDRAWN,
       reference: change.data.reference,
     });
@@ -245,6 +240,11 @@ export function createOperatorApp(parts: OperatorParts): Hono<Env> {
   app.all("*", (c) => parts.files(c.req.raw) ?? errorResponse(new OAuthError("not_found", "this path does not exist")));
   return app;
 }
+
+const profileIn = (scope: string, id: string) => ({
+  context: { gkScopeId: { value: scope } },
+  gkVoiceprintProfileId: { value: id },
+});
 
 function searchOf(text = ""): string {
   if (text.length > MOST_SEARCHED)

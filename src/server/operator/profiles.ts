@@ -4,7 +4,7 @@ import { profilesOfOwner } from "../../processor/listing.js";
 import { type Id, mayBeUsed, type Profile, type Store } from "../../store/port.js";
 import { holds, page, searched } from "./page.js";
 import type { OWNER_KINDS, PROFILE_STATES } from "./search.js";
-import type { Page, ProfileDetail, ProfileView } from "./view.js";
+import type { Page, ProcessedSession, ProfileDetail, ProfileView } from "./view.js";
 
 export interface ProfileSearch {
   /** The id of the profile or of its owner, or a part of either; empty for all. */
@@ -61,18 +61,8 @@ export class Profiles {
       snrDb: template?.snrDb ?? null,
       bandwidthHz: template?.bandwidthHz ?? null,
       consent: consent ?? null,
-      enrolled: segments.map(({ addedAt, processed }) => ({
-        at: addedAt,
-        sessionId: processed.sessionId,
-        netSpeechSeconds: processed.measures.netSpeechSeconds,
-        snrDb: processed.measures.snrDb,
-      })),
-      learned: (template?.grown?.sessions ?? []).map(({ at, sessionId, netSpeechSeconds, snrDb }) => ({
-        at,
-        sessionId,
-        netSpeechSeconds,
-        snrDb,
-      })),
+      enrolled: segments.map(({ addedAt, processed }) => added(addedAt, processed.sessionId, processed.measures)),
+      learned: (template?.grown?.sessions ?? []).map((one) => added(one.at, one.sessionId, one)),
       lists: lists.map(({ id: listId, kind, tag }) => ({ id: listId, kind, tag })),
     };
   }
@@ -99,3 +89,10 @@ export class Profiles {
     };
   }
 }
+
+/** What a session added to a print. */
+const added = (
+  at: number,
+  sessionId: Id,
+  { netSpeechSeconds, snrDb }: Pick<ProcessedSession, "netSpeechSeconds" | "snrDb">,
+): ProcessedSession => ({ at, sessionId, netSpeechSeconds, snrDb });

@@ -128,17 +128,12 @@ function firstIdAt(at: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;
 }
 
-export const decisionView = (check: Check): DecisionView => ({
-  id: check.id,
-  at: check.at,
-  operation: check.operation,
-  decision: Decision[check.decision] ?? String(check.decision),
-  reason: DecisionReason[check.reason] ?? String(check.reason),
-  risk: check.risk,
-  reliability: check.reliability,
-  sessionId: check.sessionId,
-  profileId: check.profileId,
-});
+export function decisionView(check: Check): DecisionView {
+  const { id, at, operation, risk, reliability, sessionId, profileId } = check;
+  const decision = Decision[check.decision] ?? String(check.decision);
+  const reason = DecisionReason[check.reason] ?? String(check.reason);
+  return { id, at, operation, decision, reason, risk, reliability, sessionId, profileId };
+}
 
 function checkView(check: Check): CheckView {
   const { evidence, failures } = partsOfCheck(check.evidence);

@@ -12,7 +12,6 @@ import { Refusal } from "../refusal.js";
 import type { OpenSocket } from "./open-socket.js";
 
 export interface SocketRequest {
-  readonly path: string;
   readonly request: IncomingMessage;
   readonly address: string;
   readonly requestId: string;
@@ -87,7 +86,7 @@ export class Sockets {
         `pages from ${origin} may not connect; add the origin to cors.origins to allow it`,
       );
     const requestId = requestIdOf(headerOf(request, "x-request-id"));
-    const use = await route.open({ path, request, address: this.parts.addressOf(request), requestId });
+    const use = await route.open({ request, address: this.parts.addressOf(request), requestId });
     if (socket.destroyed) return;
     const received = bytesReadOf(request.socket);
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
