@@ -123,7 +123,7 @@ async function attackChecks({ files }: TrialSet, options: Options): Promise<Atta
     for (const kind of engine.model.attacks) {
       progress.start(`${kind} speech`, files.length);
       const onProgress = (done: number) => progress.set(done);
-      const reach = await genuineReach(files, kind, { engine, decode }, { concurrency: 2 * workers, onProgress });
+      const reach = await genuineReach(files, kind, { engine, decode }, 2 * workers, onProgress);
       checks.push({
         kind,
         recordings: reach.reach.length,

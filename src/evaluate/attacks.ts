@@ -28,39 +28,29 @@ export interface GenuineReach {
   readonly reach: readonly number[];
 }
 
-export interface GenuineReachOptions {
-  readonly concurrency: number;
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (done: number) => void;
-}
-
 /** The ratio of every recording in a check; unreadable files and files without speech are skipped. */
 export async function genuineReach(
   files: readonly string[],
   kind: AttackKind,
   { engine, decode }: Pick<EvaluationParts, "engine" | "decode">,
-  { concurrency, signal, onProgress = () => {} }: GenuineReachOptions,
+  concurrency: number,
+  onProgress: (done: number) => void,
 ): Promise<GenuineReach> {
   const reach: number[] = [];
   let revision = "";
   let done = 0;
-  await inParallel(
-    files.map((path) => ({ path })),
-    concurrency,
-    async ({ path }) => {
-      signal?.throwIfAborted();
-      const pcm = await bytesOfFile(path)
-        .then((bytes) => decode(bytes, path))
-        .then(mono)
-        .catch(() => null);
-      if (pcm) {
-        const score = await engine.attack(kind, pcm.samples, pcm.rateHz, signal ? { signal } : {});
-        revision = score.revision;
-        if (score.reliability > 0) reach.push(score.llr - attackHalfWidth(score.reliability));
-      }
-      onProgress(++done);
-    },
-  );
+  await inParallel(files, concurrency, async (path) => {
+    const pcm = await bytesOfFile(path)
+      .then((bytes) => decode(bytes, path))
+      .then(mono)
+      .catch(() => null);
+    if (pcm) {
+      const score = await engine.attack(kind, pcm.samples, pcm.rateHz);
+      revision = score.revision;
+      if (score.reliability > 0) reach.push(score.llr - attackHalfWidth(score.reliability));
+    }
+    onProgress(++done);
+  });
   return { revision, reach };
 }
 

@@ -279,7 +279,7 @@ export const mono = (recording: Recording): Pcm => ({
   rateHz: recording.rateHz,
 });
 
-export async function inParallel<T extends object>(
+export async function inParallel<T extends object | string>(
   items: readonly T[],
   width: number,
   work: (item: T) => Promise<void>,

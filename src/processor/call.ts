@@ -9,12 +9,9 @@ import type { Ids, OperationOptions } from "./dependencies.js";
 import { callFailure, failureOf, ProgressFailure } from "./failures.js";
 import { inSinglePrecision } from "./single-precision.js";
 
-/** The generated message, or its plain shape. */
-export type Request<T extends DescMessage> = MessageInitShape<T>;
-
 export function parseRequest<T extends DescMessage>(
   schema: T,
-  request: Request<T>,
+  request: MessageInitShape<T>,
   isFine: (violation: FieldViolation) => boolean = () => false,
 ): MessageShape<T> {
   if (request === null) throw statusError(StatusCode.BAD_REQUEST, `the request must be a ${schema.name}, got null`);

@@ -1,6 +1,6 @@
 import { EnrollReason, type UniqueId } from "../contract/index.js";
 import { untilUncontended } from "../store/contention.js";
-import type { ProcessedAudio, Profile } from "../store/port.js";
+import type { ProcessedAudio } from "../store/port.js";
 import { type AudioModel, enrollReason, enrollStatus } from "../voiceprint/enrollment.js";
 import { audioModel, limitedTo } from "./audio-model.js";
 import { type OpenContext, openContext } from "./context.js";
@@ -53,7 +53,8 @@ export async function enrollAudio(
     });
     const reason = enrollReason(candidate, segments, profile.printType, revision, set);
     if (reason !== EnrollReason.ENROLL_OK) return answer(reason, segments);
-    switch (await profiles.addSegment(scopeId, profile.id, profile.generation, segmentOf(deps, profile, processed))) {
+    const segment = { profileId: profile.id, processed, addedAt: deps.clock.now() };
+    switch (await profiles.addSegment(scopeId, profile.id, profile.generation, segment)) {
       case "added":
         return answer(EnrollReason.ENROLL_OK, [...segments, candidate]);
       case "already":
@@ -67,9 +68,3 @@ export async function enrollAudio(
     }
   });
 }
-
-const segmentOf = (deps: Dependencies, profile: Profile, processed: ProcessedAudio) => ({
-  profileId: profile.id,
-  processed,
-  addedAt: deps.clock.now(),
-});
