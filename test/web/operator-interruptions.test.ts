@@ -246,6 +246,20 @@ test("a session that ends is renewed once, however many requests are refused on 
   expect(begun).toHaveLength(1);
 });
 
+test("nothing stays on the screen of a user who is no longer an owner", { timeout: 120_000 }, async () => {
+  await tab("profiles").click();
+  await linkOf("ada").click();
+  const forbid = (route: Route) =>
+    route.fulfill({ status: 403, json: { error: "access_denied", refusal: "ownersOnly" } });
+  await page.route("**/operator/v1/**", forbid);
+  await page.getByText(strings.refusals.ownersOnly, { exact: true }).waitFor(soon);
+  expect(await page.locator("table, dialog").count()).toBe(0);
+  await page.getByRole("button", { name: strings.signIn.asSomebodyElse }).waitFor();
+  await page.unroute("**/operator/v1/**", forbid);
+  await page.goto(box.operatorUrl!);
+  await tab("profiles").click();
+});
+
 test("a request that is refused while the session is being ended does not lead to a new sign-in", {
   timeout: 120_000,
 }, async () => {

@@ -591,8 +591,22 @@ test("speaks the browser's language", { timeout: 180_000 }, async () => {
 test("signs out for good", { timeout: 60_000 }, async () => {
   const words = strings.account;
   const used = authorization;
+  // Another tab, with a token of its own.
+  const other = await opened(context);
+  let usedThere = "";
+  other.on("request", (request) => {
+    usedThere = request.headers().authorization ?? usedThere;
+  });
+  await other.goto(box.operatorUrl!);
+  await other.getByRole("tab", { name: strings.parts.profiles }).click();
   await page.getByRole("button", { name: words.signOut }).click();
   await page.getByText(words.signedOut).waitFor();
+  await other.getByText(words.signedOut).waitFor();
+  expect(await other.locator("table").count()).toBe(0);
+  const status = async () =>
+    (await fetch(`${box.url}/operator/v1/box`, { headers: { authorization: usedThere } })).status;
+  await expect.poll(status, soon).toBe(401);
+  await other.close();
   await isClean();
   const asked = await fetch(`${box.url}/operator/v1/box`, { headers: { authorization: used } });
   expect(asked.status).toBe(401);

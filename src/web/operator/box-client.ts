@@ -8,6 +8,13 @@ import { beginSignIn, type SignedIn } from "./sign-in.js";
 /** The user is signed in but not allowed. All error messages of this client are in the reader's language. */
 export class Refused extends Error {
   override readonly name = "Refused";
+  constructor(
+    message: string,
+    /** The user is known; otherwise the session has ended. */
+    readonly isForbidden: boolean,
+  ) {
+    super(message);
+  }
 }
 
 /** The requested item does not exist, or was deleted. */
@@ -88,7 +95,7 @@ export class BoxClient {
     const mayLeave = !this.#isSigningOut && document.querySelector("dialog[open]") === null;
     if (status === 401 && mayLeave && Date.now() - this.signedIn.at > freshMs) return beginSignIn();
     const why = refusalOf(response);
-    if (status === 401 || status === 403) throw new Refused(why);
+    if (status === 401 || status === 403) throw new Refused(why, status === 403);
     throw status === 404 ? new NotFound(why) : new Error(why);
   }
 }

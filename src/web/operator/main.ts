@@ -174,7 +174,14 @@ function show(client: BoxClient, first: BoxView): void {
   };
   /** Somebody may bind scopes or upgrade the box meanwhile. */
   const refreshBox = async () => {
-    box = await client.box();
+    box = await client.box().catch((error: unknown) => {
+      // This user is no longer an owner: names must not stay on the screen.
+      if (error instanceof Refused && error.isForbidden) {
+        leave();
+        sayFailure(error);
+      }
+      throw error;
+    });
     showBox();
     showScopes(box.scopes);
   };
@@ -187,14 +194,29 @@ function show(client: BoxClient, first: BoxView): void {
   };
   scope.addEventListener("change", chosen);
 
-  const signedOut = () => {
+  const leave = () => {
     live.stop();
+    otherTabs.close();
     forgetPlace();
+  };
+  const signedOut = () => {
+    leave();
     say(strings.account.signedOut, { label: strings.signIn.again, click: () => signInAgain() });
+  };
+  // Each tab has a token of its own. Whoever signs out in one of them leaves the browser, so none must go on showing names.
+  const otherTabs = new BroadcastChannel("vivavoce-signed-out");
+  otherTabs.addEventListener("message", () => {
+    // If the box does not answer, the token ends within the hour.
+    void client.signOut().catch(() => {});
+    signedOut();
+  });
+  const signedOutHere = () => {
+    otherTabs.postMessage(null);
+    signedOut();
   };
   showBox();
   document.body.append(
-    element("header", {}, heading(), account(client, box.user, signedOut), about),
+    element("header", {}, heading(), account(client, box.user, signedOutHere), about),
     element(
       "main",
       {},
