@@ -1,12 +1,6 @@
 /** What the detail views of profiles and sessions need. */
 import type { BoxClient } from "./box-client.js";
-
-/** How a profile or session is opened by its id. */
-export interface Opening {
-  readonly label: string;
-  open(id: string): void;
-  addressOf(id: string): string;
-}
+import type { Opening } from "./table.js";
 
 export interface Opens {
   readonly profiles: Opening;

@@ -1,7 +1,6 @@
 /** A table; on a phone each row is a card with column names next to the cells. ARIA roles are explicit, as browsers do not see a card as a table. */
 import { readable } from "../../languages.js";
 import { element } from "../dom.js";
-import type { Opening } from "./detail-context.js";
 import { keepingFocus } from "./focus.js";
 import { strings } from "./strings.js";
 
@@ -59,6 +58,13 @@ export const nameCell = (value: string): Cell =>
 /** Ids are long: one that does not fit is cut off, but its title shows all of it, and it can be selected completely. */
 export const id = (value: string | null): Cell =>
   value ? element("code", { class: "id", title: value, translate: "no" }, value) : strings.none;
+
+/** How a profile or session is opened by its id. */
+export interface Opening {
+  readonly label: string;
+  open(id: string): void;
+  addressOf(id: string): string;
+}
 
 /** An id that opens its profile or session: a link, which can be opened in another tab or sent to somebody. */
 export function link(value: string | null, { label, open, addressOf }: Opening): Cell {
