@@ -364,9 +364,12 @@ test("a profile or session is a link: it opens in another tab, and from an addre
   timeout: 120_000,
 }, async () => {
   await part("sessions");
-  await page.getByLabel(strings.idOrPerson).fill("");
-  const link = sessions().getByRole("link").first();
-  const id = (await link.textContent())!;
+  const address = (await sessions().getByRole("link").first().getAttribute("href"))!;
+  const id = address.split("/").at(-1)!;
+  // Other rows must not come before it meanwhile.
+  await page.getByLabel(strings.idOrPerson).fill(id);
+  await expect.poll(() => sessions().count(), soon).toBe(1);
+  const link = sessions().locator(`a[href="${address}"]`);
   const [other] = await Promise.all([context.waitForEvent("page"), link.click({ button: "middle" })]);
   const opens = async (on: Page) => {
     await on.getByRole("dialog").getByText(strings.session.checks).first().waitFor(soon);
@@ -381,13 +384,13 @@ test("a profile or session is a link: it opens in another tab, and from an addre
   expect(await other.getByRole("dialog").count()).toBe(0);
   // The same address in a tab that shows another part.
   await other.getByRole("tab", { name: strings.parts.overview }).click();
-  const address = await link.getAttribute("href");
   await other.evaluate((hash) => {
-    location.hash = hash!;
+    location.hash = hash;
   }, address);
   await opens(other);
   expect(await barriers(other)).toEqual([]);
   await other.close();
+  await page.getByLabel(strings.idOrPerson).fill("");
 });
 
 test("creates, renames and deletes applications and their credentials", { timeout: 300_000 }, async () => {
