@@ -42,7 +42,7 @@ export function createRevocations(documents: Documents, clock: Clock, longestTok
   }
 
   /** The time of issue is in whole seconds, so a token of the same second counts as issued before. */
-  function isKnown({ jti, clientId, gkScopes, issuedAt }: IssuedToken): boolean {
+  function isKnown({ jti, clientId, gkScopes, issuedAt }: Omit<IssuedToken, "keyId">): boolean {
     if (jti !== null && known.has(jti)) return true;
     const hasEnded = (id: string): boolean => {
       const at = known.get(id)?.at ?? Number.NEGATIVE_INFINITY;
@@ -75,7 +75,7 @@ export function createRevocations(documents: Documents, clock: Clock, longestTok
       const others = [...known.values()].filter((entry) => entry.clientId === clientId).length;
       await (others < MOST_OF_CLIENT ? note(jti, expiresAt * 1000, { clientId }) : endClient(clientId));
     },
-    isRevoked(token: IssuedToken): Promise<boolean> | boolean {
+    isRevoked(token: Omit<IssuedToken, "keyId">): Promise<boolean> | boolean {
       if (isKnown(token)) return true;
       const age = clock.now() - lookedAt;
       if (age >= 0 && age < LOOK_EVERY_MS) return false;
