@@ -55,6 +55,9 @@ export type AttackResults = Partial<Record<AttackKind, AttackResult>>;
  */
 const enoughSeconds = 8;
 
+/** Sounds with less speech than this are not an attack, whatever they sound like: bells, sirens, a crow. */
+const leastSpeechSeconds = 1;
+
 /** The attack checks of one call. They run at the checkpoints of the comparisons, and once at the end. */
 export class AttackChecks {
   #latest: { readonly analysis: VoiceAnalysis; readonly results: AttackResults } | null = null;
@@ -90,10 +93,12 @@ export class AttackChecks {
   async #check(analysis: VoiceAnalysis | null, validity: AudioValidity, looks: number): Promise<AttackResults> {
     const rate = rateOfOneComparison(this.set.targetFalseAlarmRateForAttacks, 1, looks);
     const results: AttackResults = {};
+    const isSpoken = analysis !== null && analysis.measures.netSpeechSeconds >= leastSpeechSeconds;
     for (const kind of this.kinds) {
       const found = analysis && (await checkAttack(kind, this.audio!, analysis, rate, this.options));
       // Audio that is unfit for recognition can still be found to be an attack (one played in a hall, say), but it is never cleared of one.
-      const answers = validity === AudioValidity.AUDIO_OK || found?.outcome.decision === Decision.FRAUD;
+      const isAttack = isSpoken && found?.outcome.decision === Decision.FRAUD;
+      const answers = validity === AudioValidity.AUDIO_OK || isAttack;
       results[kind] = found && answers ? found : withoutScore(validity);
     }
     if (analysis) this.#latest = { analysis, results };

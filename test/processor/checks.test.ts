@@ -708,6 +708,16 @@ describe("AnalyzeAudio", () => {
     expect(syntheticSpeechResult!.strongestStretch).toBeUndefined();
   });
 
+  test("an attack is found in audio that is too noisy to recognize anybody, but not without a second of speech", async () => {
+    const world = await openWorld();
+    world.engine.behavior.attacks.playback = 12;
+    const decided = async (samples: Float32Array) =>
+      (await ask(world, samples, { channelPlaybackDetectionParameters: {} })).channelPlaybackResult!.decision;
+    expect(await decided(take(7, 4, { noisy: 4 }))).toBe(Decision.FRAUD);
+    // A siren or a crow may sound as if it were played by a loudspeaker.
+    expect(await decided(take(7, 0.6))).toBe(Decision.UNCERTAIN);
+  });
+
   test("the session lists each check with its person, or else with its fraudster", async () => {
     const world = await openWorld();
     const [person, fraudster] = [await world.trained(7), await world.trained(9, "fraudster")];
