@@ -26,6 +26,7 @@ import { openEmbeddedDatabase } from "../../src/store/sql/database-pglite.js";
 import type { HousekeepingLimits } from "../../src/store/sql/housekeeping.js";
 import { createSqlStore } from "../../src/store/sql/store.js";
 import { OWN_PROCESS_NUMBERS, startEnrolling, startEnrollingIn } from "./child-process.js";
+import { withEmptyDatabase } from "./empty-database.js";
 import { filesIn, filesWith, fragmentsOf } from "./files.js";
 import { enrollPerson, mediaOf, newId, startSession, templateOf } from "./fixtures.js";
 
@@ -295,7 +296,7 @@ describe("keys of a folder", () => {
         ...wrong,
         message: expect.stringMatching(/^the keys of this store are missing/),
       });
-    const other = newFolder();
+    const other = await withEmptyDatabase(join(root, newId("store")));
     const another = await openEmbeddedStore(other);
     await enrollPerson(another, "scope", "bob", 2);
     await another.close();
