@@ -148,11 +148,10 @@ export function snrDb(state: usize): f64 {
   if (s.speechFrames < ENOUGH_SPEECH) return NaN;
   if (s.noiseFrames < ENOUGH_NOISE) return wadaDb(state);
   const noisy = noisyFrames(state);
-  if (2 * noisy >= s.noiseFrames) return ratioDb(s, noisePower(state, 0, s.noiseFrames));
+  if (2 * noisy >= s.noiseFrames || noisy < ENOUGH_NOISE) return ratioDb(s, noisePower(state, 0, s.noiseFrames));
   // Most pauses are digital silence, which a recorder, a mute key or a codec put in place of the noise. The other pauses show the noise, unless
   // they are the rests of words that a noise gate let through: then the amplitudes show that there is little.
-  const amplitudes = wadaDb(state);
-  return noisy < ENOUGH_NOISE ? amplitudes : max(ratioDb(s, noisePower(state, 1, noisy)), amplitudes);
+  return max(ratioDb(s, noisePower(state, 1, noisy)), wadaDb(state));
 }
 
 function ratioDb(s: Spectrum, noise: f64): f64 {
