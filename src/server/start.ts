@@ -92,7 +92,8 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       if (!(error instanceof EngineError) || error.code !== "BAD_CALIBRATION") throw error;
       throw new ConfigError(`calibration: ${config.calibration}: ${error.message}`);
     });
-    opened.push(() => models.close());
+    // Closed after the store, which lets the current job finish: a job without an engine would fail.
+    opened.unshift(() => models.close());
     const { engine } = models;
     const processor = processorOf(config, models, store);
     opened.push(() => processor.close());
