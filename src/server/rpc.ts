@@ -30,7 +30,7 @@ import {
 } from "@connectrpc/connect-node";
 import { LONGEST_TIMEOUT_MS } from "../contract/call-limit.js";
 import { LiveProcessor, StatusCode, StatusError } from "../contract/index.js";
-import { METHODS } from "../contract/operations.js";
+import { METHODS, SERVICES } from "../contract/operations.js";
 import { asStatusError, endedWith, stackOf } from "./call-errors.js";
 import { connectErrorOf } from "./connect-error.js";
 import type { Call, Dispatcher } from "./dispatch.js";
@@ -49,6 +49,9 @@ const address = createContextKey("", { description: "network address of the call
 const admission = createContextKey<Promise<Caller> | null>(null, { description: "the guard's answer" });
 
 const COMPRESSIONS = [compressionGzip, compressionBrotli];
+
+/** Health and reflection take names only, and need no token: 25 bytes could be decompressed to the largest message of the contract. */
+const LONGEST_STANDARD_MESSAGE = 4096;
 
 /** Longer paths are cut in messages. */
 const LONGEST_PATH = 200;
@@ -186,7 +189,15 @@ function grpcHandlers(parts: RpcParts, options: ConnectRouterOptions): Map<strin
   return new Map(
     router.handlers.map((handler) => [
       handler.requestPath,
-      withPlainMessage((request) => handler(boundStream(request, handler.method, parts.messageBytes))),
+      withPlainMessage((request) =>
+        handler(
+          boundStream(
+            request,
+            handler.method,
+            SERVICES.includes(handler.service) ? parts.messageBytes : LONGEST_STANDARD_MESSAGE,
+          ),
+        ),
+      ),
     ]),
   );
 }
