@@ -1,8 +1,9 @@
 // CPU time of a box for each request that needs no token, over many requests of a kind. The model file is also
 // requested from a bare Node server that writes one buffer: most of its cost is the kernel's copying. Linux.
-//   npm run build && node bench/unauthenticated.mjs [--requests 1000] [--json]
+//   npm run build && node bench/unauthenticated.mjs [--requests 1000] [--store FOLDER] [--json]
 import { readdirSync, readFileSync } from "node:fs";
 import http from "node:http";
+import http2 from "node:http2";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { startBox, startServer } from "./box.mjs";
@@ -10,14 +11,18 @@ import { atMost } from "./measure.mjs";
 import { printJson, printTable } from "./table.mjs";
 
 const { values: options } = parseArgs({
-  options: { requests: { type: "string", default: "1000" }, json: { type: "boolean", default: false } },
+  options: {
+    requests: { type: "string", default: "1000" },
+    store: { type: "string", default: "memory" },
+    json: { type: "boolean", default: false },
+  },
 });
 const requests = Number(options.requests);
 const CONCURRENT = 8;
 const TARGET_MS = 1;
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-const box = await startBox("memory", 'trustProxy=["127.0.0.1"]');
+const box = await startBox(options.store, 'trustProxy=["127.0.0.1"]');
 const { url, application } = box;
 const agent = new http.Agent({ keepAlive: true, maxSockets: CONCURRENT });
 
@@ -29,7 +34,12 @@ const basic = (id, secret) => ({
 });
 const grant = "grant_type=client_credentials&scope=bio";
 const forged = `${Buffer.from('{"alg":"RS256","kid":"x"}').toString("base64url")}.${Buffer.from(JSON.stringify({ iss: url, aud: "x" })).toString("base64url")}.${"A".repeat(342)}`;
-const framed = (text) => Buffer.concat([Buffer.from([0, 0, 0, 0, text.length]), Buffer.from(text)]);
+/** A gRPC message whose only field, of that number, is a text. */
+const framed = (field, text) => {
+  const message = Buffer.concat([Buffer.from([(field << 3) | 2, text.length]), Buffer.from(text)]);
+  return Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]);
+};
+const GRPC = { "content-type": "application/grpc", te: "trailers" };
 const model = readdirSync(here("../dist/page/models"))[0];
 const script = readdirSync(here("../dist/page/assets"), { recursive: true }).find((name) => name.endsWith(".js"));
 
@@ -53,10 +63,11 @@ const KINDS = {
   "/.well-known/oauth-authorization-server": {},
   "/oauth2/authorize without a client": { path: "/oauth2/authorize?response_type=code" },
   "a path that does not exist": { path: "/nothing" },
+  "gRPC health": { path: "/grpc.health.v1.Health/Check", headers: GRPC, body: framed(1, "") },
   "gRPC reflection, a service with its imports": {
     path: "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
-    headers: { "content-type": "application/grpc-web+json" },
-    body: framed('{"fileContainingSymbol":"vendor.biosec.v1.VoiceprintsProcessor"}'),
+    headers: GRPC,
+    body: framed(4, "vendor.biosec.v1.VoiceprintsProcessor"),
   },
   "an operation without a token": { path: "/v1/sessions/start", headers: JSON_TYPE, body: "{}" },
   "an operation with a forged token": {
@@ -92,7 +103,27 @@ const BARE = `
   server.listen(0, "127.0.0.1", () => console.log(JSON.stringify({ url: "http://127.0.0.1:" + server.address().port })));
 `;
 
-function ask(from, { path, method, headers = {}, body }, i) {
+let session;
+function askGrpc(from, { path, headers, body }) {
+  session ??= http2.connect(from);
+  return new Promise((resolve, reject) => {
+    const stream = session.request({ ":method": "POST", ":path": path, ...headers });
+    let status;
+    const seen = (given) => {
+      status = given["grpc-status"] ?? status;
+    };
+    stream.on("response", seen);
+    stream.on("trailers", seen);
+    stream.once("error", reject);
+    stream.once("close", () => resolve({ statusCode: `grpc-status ${status}` }));
+    stream.resume();
+    stream.end(body);
+  });
+}
+
+function ask(from, request, i) {
+  const { path, method, headers = {}, body } = request;
+  if (headers === GRPC) return askGrpc(from, request);
   return new Promise((resolve, reject) => {
     const given = typeof headers === "function" ? headers(i) : headers;
     const request = http.request(

@@ -103,6 +103,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
     let guard: Guard = closedGuard;
     let started = false;
     const readiness = loggedChanges(log);
+    const storeAnswers = askedOnceASecond(store);
     let tokenApp: TokenApp | null = null;
     let operatorApp: ReturnType<typeof createOperatorApp> | null = null;
     const page = await pageOf(config.page, calibration, log);
@@ -122,7 +123,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       version: VERSION,
       ready: async () => {
         if (!started) throw new Error("still starting");
-        await readiness(() => ready(store, models));
+        await readiness(() => ready(store, models, storeAnswers));
       },
       model: engine.model,
       fieldRates: () => processor.fieldRates(),
@@ -304,12 +305,22 @@ function loggedChanges(log: Log): (look: () => Promise<void>) => Promise<void> {
   };
 }
 
-async function ready(store: Store, { engine, fault }: OpenModels): Promise<void> {
+/** Anybody may ask for readiness as often as they like. A store that answered is asked again after a second. */
+function askedOnceASecond(store: Store): () => Promise<void> {
+  let answeredAt = Number.NEGATIVE_INFINITY;
+  return async () => {
+    if (performance.now() - answeredAt < 1000) return;
+    await store.documents.get("server", "first-run");
+    answeredAt = performance.now();
+  };
+}
+
+async function ready(store: Store, { engine, fault }: OpenModels, storeAnswers: () => Promise<void>): Promise<void> {
   if (fault) throw new Error(fault);
   const lost = lostKeysOf(store);
   // With some of its profiles a box is of use; with none it would only fail the calls that another could answer.
   if (lost && lost.profiles > 0 && lost.profiles === lost.of) throw new Error("the keys of all profiles are missing");
-  await store.documents.get("server", "first-run");
+  await storeAnswers();
   // The loaded model computes a threshold: an engine that has lost the model fails here.
   engine.threshold(0.01, { ratios: { unlike: 0, identical: 1 }, impostors: { center: 0, spread: 1 } });
 }
