@@ -1,7 +1,7 @@
 /** The audio of a check, and the results of its parts. */
 import type { AudioValidity } from "../contract/index.js";
 import type { AttackScore } from "../engine/port.js";
-import type { ProcessedAudio } from "../store/port.js";
+import type { Id, ProcessedAudio } from "../store/port.js";
 import type { JudgedEvidence, Outcome } from "../voiceprint/decision.js";
 import type { CheckPart } from "../voiceprint/session-decision.js";
 import type { ScoredPrint } from "./candidates.js";
@@ -29,6 +29,8 @@ export interface JudgedPrint extends ScoredPrint {
 /** Audio as a check processed it. */
 export interface AnalyzedAudio {
   readonly audio: DescribedAudio;
+  /** The id of a check that may be stored already: an earlier attempt got no answer. */
+  readonly checkId?: Id;
   /** Of the second party of a live call, in a channel of its own. */
   readonly isSecondParty?: boolean;
   readonly validity: AudioValidity;

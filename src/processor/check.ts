@@ -369,7 +369,7 @@ export async function recordCheck(
     }
   }
   const check = {
-    id: deps.ids.next(),
+    id: analyzed.checkId ?? deps.ids.next(),
     scopeId,
     sessionId: session.id,
     operation,
@@ -383,7 +383,9 @@ export async function recordCheck(
     audioModelId: audio.processedAudioId,
     matchedProfileIds: [parts.authentication, parts.fraud].flatMap((part) => matchedBy(part) ?? []),
   };
-  await deps.store.sessions.addCheck(check, unstored ?? undefined);
+  await deps.store.sessions.addCheck(check, unstored ?? undefined).catch((error: unknown) => {
+    if (analyzed.checkId === undefined || (error as { code?: unknown }).code !== "exists") throw error;
+  });
   // The result stands even if the print could not learn from the call.
   await learnFromCall(deps, context, analyzed, outcome.decision, parts).catch(() => {});
 }

@@ -118,16 +118,16 @@ describe("a live check while the database is away", () => {
   test("waits for it at the end of the call, for a minute", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);
-    const ended = async (failures: number, signal?: AbortSignal) => {
+    const ended = async (failures: number, signal?: AbortSignal, failure = away) => {
       const request = { context: world.context, gkVoiceprintProfileIds: list(profile), rateHz };
       const check = await world.processor.openLiveAnalysis(request, signal ? { signal } : {});
       await check.push(take(7, 1.5));
       const add = vi.spyOn(world.store.sessions, "addCheck");
-      for (let n = 0; n < failures; n++) add.mockImplementationOnce(away);
-      vi.useFakeTimers({ toFake: ["setTimeout"] });
+      for (let n = 0; n < failures; n++) add.mockImplementationOnce(failure);
+      vi.useFakeTimers({ toFake: ["setTimeout", "performance"] });
       const result = check.finish();
       result.catch(() => {});
-      for (let second = 0; second < 61; second++) await vi.advanceTimersByTimeAsync(1000);
+      for (let second = 0; second < 100; second++) await vi.advanceTimersByTimeAsync(1000);
       vi.useRealTimers();
       add.mockRestore();
       return result;
@@ -135,6 +135,22 @@ describe("a live check while the database is away", () => {
     expect(await ended(60)).toMatchObject({ decision: Decision.AUTHENTIC });
     expect(await refusal(ended(61))).toMatchObject({ code: "BUSY" });
     expect(await refusal(ended(5, AbortSignal.abort()))).toMatchObject({ code: "CANCELLED" });
+    // A database that takes half a minute for each answer.
+    const frozen = () => new Promise<void>((resume) => setTimeout(resume, 30_000)).then(away);
+    expect(await refusal(ended(60, undefined, frozen))).toMatchObject({ code: "BUSY" });
+  });
+
+  test("stores its decision once, although the answer to the first attempt was lost", async () => {
+    const world = await openWorld();
+    const check = await listen(world, await world.trained(7));
+    const { addCheck } = world.store.sessions;
+    vi.spyOn(world.store.sessions, "addCheck").mockImplementationOnce(async (...given) => {
+      await addCheck(...given);
+      return away();
+    });
+    for (const chunk of chunks(take(7, 3))) await check.push(chunk);
+    expect(await check.finish()).toMatchObject({ decision: Decision.AUTHENTIC });
+    expect(await world.store.sessions.checks("bank", world.context.gkSessionId.value)).toHaveLength(1);
   });
 });
 

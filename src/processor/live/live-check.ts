@@ -2,6 +2,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { AnalyzeAudioRequestSchema, type AnalyzeAudioResult, AnalyzeAudioResultSchema } from "../../contract/index.js";
 import type { AttackKind, Measures } from "../../engine/port.js";
+import type { Id } from "../../store/port.js";
 import { analysisTargets, concludeAnalysis, partsOf } from "../analyze-audio.js";
 import type { AnalyzedAudio, PartResult } from "../analyzed-audio.js";
 import { AttackAudio, AttackChecks, type AttackResults, type AttackSource, wantedAttacks } from "../attacks.js";
@@ -35,9 +36,9 @@ export interface LiveState<Result> {
 /** At most this much recent audio is not yet classified as speech or not. */
 const undecidedSeconds = 0.2;
 
-/** How often, and how many times, the end of a call tries to reach a database that is away. */
+/** How often, and for how long, the end of a call tries to reach a database that is away. Each try may take half a minute. */
 const awayPauseMs = 1000;
-const mostAwayPauses = 60;
+const longestAwayMs = 60_000;
 
 /** The operation name stored for live checks of a session. */
 export const liveOperation = "Listen";
@@ -169,6 +170,8 @@ export class LiveCheck<Result> {
   /** The analysis at the look that ended the stream. */
   #ending: JointAnalysis | null = null;
   #result: Result | null = null;
+  /** The same in each attempt to store the result, because one that got no answer may have been executed. */
+  #checkId: Id | null = null;
   #closed = false;
   /** Chunks are processed in the order in which they were pushed, whether or not the caller waits. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -230,7 +233,7 @@ export class LiveCheck<Result> {
       if (this.#result !== null) return this.#result;
       const analysis = this.#ending ?? (await this.#stream!.analysis());
       // The speaker cannot repeat what was said.
-      for (let pauses = 0; pauses < mostAwayPauses; pauses++) {
+      for (const until = performance.now() + longestAwayMs; performance.now() < until; ) {
         const result = await unlessStoreIsAway(this.#conclude(analysis));
         if (result !== null) return result;
         await new Promise((resume) => setTimeout(resume, awayPauseMs));
@@ -286,7 +289,8 @@ export class LiveCheck<Result> {
       speakers: analysis.speakers,
       separated,
     };
-    const analyzed = { audio, isSecondParty, validity, analysis: reported, unstored: null };
+    this.#checkId ??= this.deps.ids.next();
+    const analyzed = { audio, checkId: this.#checkId, isSecondParty, validity, analysis: reported, unstored: null };
     this.#result = await this.plan.conclude(analyzed, results, attacks);
     await this.#close();
     return this.#result;
