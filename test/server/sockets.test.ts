@@ -50,9 +50,9 @@ beforeAll(async () => {
     localOnly: false,
   });
   const dispatcher = {
-    notAdmitted: (_: unknown, { protocol, address }: Call, { code }: Refusal) =>
+    notAdmitted: ({ protocol, address }: Call, { code }: Refusal) =>
       counted.push(`${protocol} ${address} ${StatusCode[code]}`),
-    async *live(_: unknown, messages: AsyncIterable<ListenRequest>, { ended }: { ended: AbortController }) {
+    async *live(messages: AsyncIterable<ListenRequest>, { ended }: { ended: AbortController }) {
       closed = once(ended.signal, "abort");
       for await (const { content } of messages) {
         heard.push(content.case);
