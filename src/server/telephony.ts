@@ -71,7 +71,14 @@ function fieldsIn(body: Uint8Array): Record<string, string> {
 export function routeLines(service: Service, switchboard: Switchboard): void {
   for (const { path, protocols, open } of switchboard.sockets)
     service.sockets.route(path, {
-      open: async ({ request }) => open(request),
+      open: async ({ request, address, requestId }) => {
+        try {
+          return open(request);
+        } catch (error) {
+          service.dispatcher.notAdmitted({ protocol: "telephony", address, requestId }, error);
+          throw error;
+        }
+      },
       protocol: (offered) => protocols.find((name) => offered.has(name)) ?? false,
     });
 }

@@ -109,10 +109,7 @@ export class Switchboard {
       protocols: SUBPROTOCOLS[line.dialect] ?? [],
       open: (request) => {
         const fault = this.#fault(line, request);
-        if (fault !== null) {
-          parts.exchange.refused(StatusCode.NOT_AUTHORIZED);
-          throw statusError(StatusCode.NOT_AUTHORIZED, fault);
-        }
+        if (fault !== null) throw statusError(StatusCode.NOT_AUTHORIZED, fault);
         const session = sessionOf(line, queryOf(request));
         return (socket) => {
           const call = this.#begin(parts, session, {

@@ -35,7 +35,7 @@ export class Webhook {
     const { webhook, name } = this.line;
     if (!webhook || !(webhook.everything || ENDS.has(message.type))) return;
     // Whoever reads the log can ask for the decision of the session.
-    const of = { line: name, session: message.context?.gkSessionId.value ?? "" };
+    const of = { line: name, ...(message.context && { session: message.context.gkSessionId.value }) };
     if (this.#waiting.size >= MOST_WAITING) {
       this.log.warn("a webhook was dropped: too many are waiting", of);
       return;

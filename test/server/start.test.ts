@@ -282,4 +282,18 @@ describe("telephone lines", () => {
     expect(await protocolAt("hook", [])).toBe("");
     expect(await protocolAt("desk", [])).toBe("refused");
   });
+
+  it("log who was refused, and why", async () => {
+    const { box, logged } = await started({ telephony });
+    const socket = new WebSocket(`${box.url.replace("http", "ws")}/telephony/hook`, {
+      headers: { authorization: "x" },
+    });
+    await once(socket, "error");
+    const line = { message: "call", protocol: "telephony", address: "127.0.0.1", status: "NOT_AUTHORIZED" };
+    const refused = logged.filter(({ message }) => message === "call");
+    expect(refused).toMatchObject([{ ...line, reason: expect.stringContaining("user name and password") }]);
+    expect(await (await fetch(`${box.url}/metrics`)).text()).toMatch(
+      /vivavoce_call_seconds_count{[^}]*protocol="telephony"[^}]*status="NOT_AUTHORIZED"[^}]*} 1\n/,
+    );
+  });
 });

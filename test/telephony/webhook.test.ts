@@ -20,5 +20,11 @@ it("the log says why a webhook was not delivered, and of which session", async (
   const context = { gkSessionId: { value: "its-session" } };
   sender.send({ callId: "1" }, { context, type: "result", party: "caller" } as LineMessage);
   await sender.delivered();
-  expect(noted).toEqual([{ line: "line", session: "its-session", reason: "connection refused" }]);
+  // No session could be opened.
+  sender.send({ callId: "2" }, { type: "failed", status: "BUSY", reason: "too many calls" });
+  await sender.delivered();
+  expect(noted).toEqual([
+    { line: "line", session: "its-session", reason: "connection refused" },
+    { line: "line", reason: "connection refused" },
+  ]);
 });
