@@ -15,10 +15,6 @@ import { boundBinary } from "./message-values.js";
 import { badRequest, Refusal, tooLarge } from "./refusal.js";
 import { wholeBody } from "./whole-body.js";
 
-/**
- * A plain unary gRPC call, directly on its HTTP/2 stream: the framework's pipeline costs more than the rest of the
- * call. Handles what nearly every client sends, one binary uncompressed message; everything else goes to the framework.
- */
 const PATHS: ReadonlyMap<string, DescMethod> = new Map(
   METHODS.filter((method) => method.methodKind === "unary").map((method) => [
     `/${method.parent.typeName}/${method.name}`,
@@ -30,6 +26,10 @@ const HEAD_BYTES = 5;
 const LONGEST_TIMEOUT_MS = 3_600_000;
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
 
+/**
+ * A plain unary gRPC call, directly on its HTTP/2 stream: the framework's pipeline costs more than the rest of the
+ * call. Handles what nearly every client sends, one binary uncompressed message; everything else goes to the framework.
+ */
 export function createUnaryGrpc(parts: {
   readonly dispatcher: Dispatcher;
   readonly messageBytes: number;

@@ -1,3 +1,4 @@
+/** Connects telephone lines to a box: their calls use the same operations as all other calls, on behalf of the line. */
 import { StatusCode } from "../contract/index.js";
 import type { VoiceprintsProcessor } from "../processor/voiceprints-processor.js";
 import type { Exchange } from "../telephony/exchange.js";
