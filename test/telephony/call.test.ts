@@ -355,3 +355,33 @@ it("a call that fails after Genesys closed the connection does not wait for that
     vi.useRealTimers();
   }
 });
+
+it("a caller without a number is not decided by the agent in the other channel", async () => {
+  const called = async (from: string) => {
+    const refused = vi.fn();
+    const parties: unknown[] = [];
+    const exchange = {
+      refused,
+      startEngagement: async () => ({ gkEngagementId: { value: "engagement" } }),
+      startSession: async () => ({ gkSessionId: { value: "session" } }),
+      stopEngagement: async () => {},
+      getGkVoiceprintProfileId: async () => ({ gkVoiceprintProfileId: { value: "profile" } }),
+      async *listen(requests: AsyncIterable<ListenRequest>) {
+        for await (const { content } of requests)
+          if (content.case === "start") parties.push(...content.value.parties.map(({ name }) => name));
+        yield* [];
+      },
+    };
+    const line = { name: "line", scope: "bank", engagement: "", session: "", claimedPerson: "{from}", agent: "grace" };
+    const parts = { line: { ...line, callerChannel: 1 }, exchange, webhook, log: { warn() {} } };
+    await new Promise<void>((over) => {
+      const session = new AudioForkSession({}, { rate: 8000, channels: 2 });
+      const call = new Call(parts as unknown as CallParts, session, { send() {}, close() {}, flow: null }, over);
+      call.receive(JSON.stringify({ callSid: "1", from }));
+      call.hangUp();
+    });
+    return { parties, refused: refused.mock.calls };
+  };
+  expect(await called("ada")).toEqual({ parties: ["caller", "agent"], refused: [] });
+  expect(await called("")).toEqual({ parties: [], refused: [[StatusCode.NOT_FOUND]] });
+});
