@@ -1,8 +1,6 @@
 /** Where `vivavoce token …` works: on a running box, or on a store. */
 import type { Command } from "commander";
 import { loadConfig, ownUrl } from "../server/config.js";
-import { openConfiguredStore } from "../server/open-store.js";
-import { StoreError } from "../store/errors.js";
 import {
   administerService,
   createManagementClient,
@@ -17,7 +15,7 @@ import {
 import { boxAddress, unreachable } from "./box-address.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
-import { assertStoreExists } from "./operations.js";
+import { openLocalStore, type StoreUse } from "./local-store.js";
 import { type PlaceOptions, variable } from "./shared-options.js";
 
 /** Options of every administrative command. */
@@ -53,9 +51,8 @@ function authorizationFor(options: Place & { readonly url: string }): () => Prom
 const WRONG_USAGE: ReadonlySet<number> = new Set([400, 404, 409]);
 
 export async function withAdministration(
-  options: Place,
+  options: Place & StoreUse,
   work: (administration: TokenAdministration) => Promise<void>,
-  { creates = false } = {},
 ): Promise<void> {
   try {
     if (options.url !== undefined) {
@@ -67,13 +64,12 @@ export async function withAdministration(
       });
       return await work(client);
     }
-    const config = loadConfig({
-      flags: { store: options.store },
-      ...(options.config !== undefined && { file: options.config }),
+    const config = loadConfig({ file: options.config, flags: { store: options.store } });
+    const store = await openLocalStore(config, {
+      creates: options.creates,
+      ifMissing: "check --store, VIVAVOCE_STORE and --config; a box creates its store when it starts",
+      ifInUse: "if that is a running box, use it with --url and a credential from an owner's profile page",
     });
-    if (!creates)
-      assertStoreExists(config, "check --store, VIVAVOCE_STORE and --config; a box creates its store when it starts");
-    const store = await openConfiguredStore(config);
     try {
       return await work(administerService(createTokenService({ documents: store.documents, issuer: ownUrl(config) })));
     } finally {
@@ -87,12 +83,6 @@ export async function withAdministration(
         WRONG_USAGE.has(error.status) ? ExitCode.usage : ExitCode.failed,
       );
     if (error instanceof TokenRequestError) throw new CommandError(error.message, undefined, ExitCode.failed);
-    if (error instanceof StoreError && error.code === "locked") {
-      throw new CommandError(
-        "this store is open in a running box",
-        "use the box with --url and a credential from an owner's profile page",
-      );
-    }
     if (error instanceof UrnError) throw new CommandError(error.message);
     throw error;
   }

@@ -74,7 +74,7 @@ export function calibrateCommand(program: Command): void {
 }
 
 async function run(path: string, options: Options): Promise<void> {
-  const output = createOutput(options.json ?? false);
+  const output = createOutput(options.json);
   await assertCanWrite(options.out);
   // Starts from the model's own calibration, whichever is in use: a fit of a fit would drift.
   const set = await trialsOf(path);

@@ -64,7 +64,7 @@ async function call(options: Options): Promise<void> {
       `convert it: ffmpeg -i ${options.wav} -ar ${RATE_HZ} call.wav`,
     );
   const { line, from } = options;
-  const output = createOutput(options.json ?? false);
+  const output = createOutput(options.json);
   const messages: unknown[] = [];
   const caller = await callerOf(options, (message) => {
     messages.push(parsed(message));

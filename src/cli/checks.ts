@@ -83,26 +83,20 @@ export function identifyCommand(program: Command): void {
           : { case: "gkVoiceprintProfileIds", value: { uniqueIds: [...names.keys()].map((value) => ({ value })) } },
         ...audio,
       });
-      const best = result!.voiceprintDetails?.gkVoiceprintProfileId?.value;
-      return {
-        subject: best ? (names.get(best) ?? best) : null,
-        result: result!,
-        score: result!.authenticationScore,
-        candidates: candidatesOf(result!, names),
-      };
+      return { ...compared(result!, names), score: result!.authenticationScore };
     });
   });
 }
 
-/** The profiles that were compared, best first. */
-export const candidatesOf = (
-  { voiceprintResults }: IdentifyResult | DetectKnownFraudstersResult,
-  names: ReadonlyMap<string, string>,
-) =>
-  voiceprintResults.map(({ gkVoiceprintProfileId, score }) => {
+/** The likeliest speaker, and all profiles that were compared, best first. */
+export function compared(result: IdentifyResult | DetectKnownFraudstersResult, names: ReadonlyMap<string, string>) {
+  const best = result.voiceprintDetails?.gkVoiceprintProfileId?.value;
+  const candidates = result.voiceprintResults.map(({ gkVoiceprintProfileId, score }) => {
     const profileId = gkVoiceprintProfileId?.value ?? "";
     return { profileId, name: names.get(profileId) ?? null, ...comparisonOf(score.value) };
   });
+  return { result, subject: best ? (names.get(best) ?? best) : null, candidates };
+}
 
 interface CheckCall {
   readonly operations: Operations;
@@ -119,7 +113,7 @@ interface Checked {
   readonly subject: string | null;
   readonly result: VerifyResult | IdentifyResult | DetectKnownFraudstersResult;
   readonly score: AuthenticationScore | FraudDetectionScore | undefined;
-  readonly candidates?: ReturnType<typeof candidatesOf>;
+  readonly candidates?: ReturnType<typeof compared>["candidates"];
 }
 
 /** Uploads, runs one check, prints it, and returns the decision as an exit code. */
@@ -128,7 +122,7 @@ export async function check(
   file: string,
   run: (call: CheckCall) => Promise<Checked>,
 ): Promise<void> {
-  const output = createOutput(options.json ?? false);
+  const output = createOutput(options.json);
   const recording = await recordingOf(file, mediaFormat(options));
   await withOperations(options, ({ operations }) =>
     inSession(operations, options, async (context) => {

@@ -81,10 +81,10 @@ interface Row {
 
 /** Both workflows of the contract, then the other checks; by default on a separate store. */
 async function demonstrate(options: PlaceOptions): Promise<void> {
-  const output = createOutput(options.json ?? false);
+  const output = createOutput(options.json);
   const progress = createProgress(!output.json);
-  const place = { ...options, store: options.store ?? "memory" };
-  const { operations, close } = await openOperations(place, { creates: true });
+  const place = { ...options, store: options.store ?? "memory", creates: true };
+  const { operations, close } = await openOperations(place);
   try {
     const voices = new Voiceprints(operations, options);
     const enrolled: Awaited<ReturnType<typeof enrollment>>[] = [];

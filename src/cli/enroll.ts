@@ -33,13 +33,13 @@ export function enrollCommand(program: Command): void {
 }
 
 async function enroll(name: string, files: string[], options: Options): Promise<void> {
-  const output = createOutput(options.json ?? false);
+  const output = createOutput(options.json);
   const progress = createProgress(!output.json);
   const format = mediaFormat(options);
   // Reads all files before a store is opened, so that a wrong file name does not leave half an enrollment, or an empty store.
   const recordings = [];
   for (const file of files) recordings.push(audioOf(await recordingOf(file, format)));
-  const { operations, close } = await openOperations(options, { creates: true });
+  const { operations, close } = await openOperations({ ...options, creates: true });
   try {
     const voices = new Voiceprints(operations, options);
     progress.start("enrolling", files.length);

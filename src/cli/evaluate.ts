@@ -89,7 +89,7 @@ export function evaluateCommand(program: Command): void {
 }
 
 async function run(path: string | undefined, options: Options): Promise<void> {
-  const output = createOutput(options.json ?? false);
+  const output = createOutput(options.json);
   if (options.compare) {
     if (path !== undefined || options.report || options.scores)
       throw new CommandError(

@@ -30,12 +30,11 @@ export function healthCommand(program: Command): void {
       const { url, status } = await readiness(options.url ?? addressOf(configOf(options)));
       if (status !== 200)
         throw new CommandError(`${url} answered HTTP ${status}: the box is not ready`, undefined, ExitCode.failed);
-      createOutput(options.json ?? false).answer({ url, ready: true }, () => `${url} is ready`);
+      createOutput(options.json).answer({ url, ready: true }, () => `${url} is ready`);
     });
 }
 
-const configOf = ({ config, port }: Options): ServerConfig =>
-  loadConfig({ ...(config ? { file: config } : {}), flags: { port } });
+const configOf = ({ config, port }: Options): ServerConfig => loadConfig({ file: config, flags: { port } });
 
 function addressOf({ host, port, tls }: ServerConfig): string {
   const address = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host.includes(":") ? `[${host}]` : host;

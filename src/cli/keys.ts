@@ -1,11 +1,9 @@
 import type { Command } from "commander";
 import { loadConfig } from "../server/config.js";
-import { openConfiguredStore } from "../server/open-store.js";
-import { StoreError } from "../store/errors.js";
 import type { Store } from "../store/port.js";
 import type { SealedStore } from "../store/sql/store.js";
 import { CommandError } from "./command-error.js";
-import { assertStoreExists } from "./operations.js";
+import { openLocalStore } from "./local-store.js";
 import { createOutput } from "./output.js";
 import { variable } from "./shared-options.js";
 
@@ -35,20 +33,9 @@ export function keysCommand(program: Command): void {
 }
 
 async function rotate(options: Options): Promise<void> {
-  const output = createOutput(options.json ?? false);
-  const config = loadConfig({
-    ...(options.config ? { file: options.config } : {}),
-    flags: { store: options.store },
-  });
-  assertStoreExists(config);
-  const store = await openConfiguredStore(config).catch((error: unknown) => {
-    if (error instanceof StoreError && error.code === "locked")
-      throw new CommandError(
-        `${config.store} is in use by another process`,
-        "stop the box, run the command, then start the box again",
-      );
-    throw error;
-  });
+  const output = createOutput(options.json);
+  const config = loadConfig({ file: options.config, flags: { store: options.store } });
+  const store = await openLocalStore(config, { ifInUse: "stop the box, run the command, then start the box again" });
   try {
     const { keys } = store as Store & Partial<Pick<SealedStore, "keys">>;
     if (!keys) throw new CommandError("a store in memory has no keys; give a folder or postgres://…");

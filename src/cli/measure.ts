@@ -47,7 +47,7 @@ export function measureCommand(program: Command): void {
 }
 
 async function measure(file: string | undefined, options: Options): Promise<void> {
-  const output = createOutput(options.json ?? false);
+  const output = createOutput(options.json);
   const channel = options.channel ?? 0;
   const measured = await (options.url ? onBox(file, options) : here(file, options, output)).catch((error: unknown) => {
     throw file !== undefined && error instanceof AudioError ? faultOf(file, error) : error;

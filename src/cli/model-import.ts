@@ -74,7 +74,7 @@ export function modelFileCommands(model: Command): void {
 }
 
 async function importModel(path: string, options: ImportOptions): Promise<void> {
-  const output = createOutput(options.json ?? false);
+  const output = createOutput(options.json);
   const progress = createProgress(!output.json);
   const [{ importNetwork }, { modelFileBytes, sectionBytes }] = await Promise.all([
     import("../model-import/import-model.js"),
@@ -205,7 +205,7 @@ async function info(model: string, options: { readonly json?: boolean }): Promis
     trainingData: file.trainingData,
     bytes: bytes.length,
   };
-  createOutput(options.json ?? false).answer(described, () =>
+  createOutput(options.json).answer(described, () =>
     facts([
       ["model", file.family],
       ["revision", file.revision],
@@ -244,7 +244,5 @@ async function compare(
     return { summary, openSet, note };
   };
   const comparison = compareEvaluations(await figures(one), await figures(other));
-  createOutput(options.json ?? false).answer({ one, other, ...comparison }, () =>
-    comparisonTable(comparison, [one, other]),
-  );
+  createOutput(options.json).answer({ one, other, ...comparison }, () => comparisonTable(comparison, [one, other]));
 }

@@ -35,7 +35,7 @@ export function modelCommand(program: Command): void {
 }
 
 async function migrate(options: PlaceOptions & { readonly dryRun?: boolean }): Promise<void> {
-  const output = createOutput(options.json ?? false);
+  const output = createOutput(options.json);
   const dryRun = options.dryRun ?? false;
   await withOperations(options, async ({ operations, workOnJobs }) => {
     await workOnJobs?.();

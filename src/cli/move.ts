@@ -7,6 +7,7 @@ import { Voiceprints } from "../voiceprints.js";
 import { profilesIn } from "../workflow.js";
 import { faultOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
+import type { StoreUse } from "./local-store.js";
 import { withOperations } from "./operations.js";
 import { createOutput } from "./output.js";
 import { assertCanWrite } from "./output-file.js";
@@ -80,17 +81,13 @@ export function importCommand(program: Command): void {
       throw faultOf(file, error);
     });
     const passphrase = await passphraseOf(options);
-    await onVoices(
-      options,
-      async (voices) => {
-        const name = options.as === undefined ? {} : { name: options.as };
-        const imported = await voices.import(sealed, { passphrase, ...name }).catch((error: unknown) => {
-          throw isAboutFile(error) ? new CommandError(`${file}: ${error.message}`) : error;
-        });
-        return { imported, file };
-      },
-      { creates: true },
-    );
+    await onVoices({ ...options, creates: true }, async (voices) => {
+      const name = options.as === undefined ? {} : { name: options.as };
+      const imported = await voices.import(sealed, { passphrase, ...name }).catch((error: unknown) => {
+        throw isAboutFile(error) ? new CommandError(`${file}: ${error.message}`) : error;
+      });
+      return { imported, file };
+    });
   });
 }
 
@@ -102,22 +99,17 @@ const isAboutFile = (error: unknown): error is StatusError =>
   error instanceof StatusError && error.status.fieldViolations.some(({ field }) => field === "sealed");
 
 const onVoices = (
-  options: PlaceOptions,
+  options: PlaceOptions & StoreUse,
   work: (voices: Voiceprints, operations: Operations) => Promise<Done>,
-  use?: { readonly creates: boolean },
 ): Promise<void> =>
-  withOperations(
-    options,
-    async ({ operations }) => {
-      const done = await work(new Voiceprints(operations, options), operations);
-      createOutput(options.json ?? false).answer(done, () =>
-        "exported" in done
-          ? `${done.exported} is exported to ${done.file}${done.sealed ? ", sealed with the passphrase" : ""}.`
-          : done.imported.map(({ name, tag }) => `${name}${tag ? ` (${tag})` : ""} is imported.`).join("\n"),
-      );
-    },
-    use,
-  );
+  withOperations(options, async ({ operations }) => {
+    const done = await work(new Voiceprints(operations, options), operations);
+    createOutput(options.json).answer(done, () =>
+      "exported" in done
+        ? `${done.exported} is exported to ${done.file}${done.sealed ? ", sealed with the passphrase" : ""}.`
+        : done.imported.map(({ name, tag }) => `${name}${tag ? ` (${tag})` : ""} is imported.`).join("\n"),
+    );
+  });
 
 const alreadyThere = (path: string) => new CommandError(`${path} already exists; choose another file`);
 

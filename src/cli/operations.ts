@@ -1,10 +1,8 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import type { Operations } from "../contract/operations.js";
-import { isFolder, loadConfig, type ServerConfig } from "../server/config.js";
-import { StoreError } from "../store/errors.js";
+import { loadConfig } from "../server/config.js";
 import { boxAddress } from "./box-address.js";
 import { CommandError } from "./command-error.js";
+import { openLocalStore, type StoreUse } from "./local-store.js";
 import type { PlaceOptions } from "./shared-options.js";
 
 interface OpenOperations {
@@ -14,18 +12,12 @@ interface OpenOperations {
   close(): Promise<void>;
 }
 
-/** For commands that add to a store, and may be the first to do so. */
-interface StoreUse {
-  readonly creates?: boolean;
-}
-
 /** Runs `work` on the operations, and closes them afterwards. */
 export async function withOperations<T>(
-  options: PlaceOptions,
+  options: PlaceOptions & StoreUse,
   work: (opened: OpenOperations) => Promise<T>,
-  use?: StoreUse,
 ): Promise<T> {
-  const opened = await openOperations(options, use);
+  const opened = await openOperations(options);
   try {
     return await work(opened);
   } finally {
@@ -34,14 +26,8 @@ export async function withOperations<T>(
 }
 
 /** The operations of the box that `--url` names, else of this process on the local store. */
-export function openOperations(options: PlaceOptions, use: StoreUse = {}): Promise<OpenOperations> {
-  return options.url ? remote(options.url, options) : local(options.store, use);
-}
-
-/** A folder without a store would become one, and a mistyped name would look like a store in which nobody is enrolled. */
-export function assertStoreExists({ store }: Pick<ServerConfig, "store">, hint?: string): void {
-  if (isFolder(store) && !existsSync(join(store, "database")))
-    throw new CommandError(`there is no store in ${store}`, hint);
+export function openOperations(options: PlaceOptions & StoreUse): Promise<OpenOperations> {
+  return options.url ? remote(options.url, options) : local(options);
 }
 
 async function remote(url: string, { token, clientId, clientSecret }: PlaceOptions): Promise<OpenOperations> {
@@ -53,27 +39,20 @@ async function remote(url: string, { token, clientId, clientSecret }: PlaceOptio
   return { operations: connect({ url, ...(token ? { token } : {}), ...credentials }), async close() {} };
 }
 
-async function local(location: string | undefined, { creates = false }: StoreUse): Promise<OpenOperations> {
+async function local({ store: location, creates }: PlaceOptions & StoreUse): Promise<OpenOperations> {
   const config = loadConfig({ flags: { store: location } });
-  if (!creates) assertStoreExists(config, "check --store and VIVAVOCE_STORE; `vivavoce enroll` creates a store");
-  // Loaded only here, so that commands that call a box or print help start fast.
-  const [{ openConfiguredStore }, { OpenModels }, { VoiceprintsProcessor }, { readRecording }, { toWav }] =
-    await Promise.all([
-      import("../server/open-store.js"),
-      import("../server/open-models.js"),
-      import("../processor/voiceprints-processor.js"),
-      import("../audio/index.js"),
-      import("../audio/to-wav.js"),
-    ]);
-  const store = await openConfiguredStore(config).catch((error: unknown) => {
-    if (error instanceof StoreError && error.code === "locked") {
-      throw new CommandError(
-        `${config.store} is in use by another process`,
-        "if that is a running box, add --url http://127.0.0.1:8080",
-      );
-    }
-    throw error;
+  const store = await openLocalStore(config, {
+    creates,
+    ifMissing: "check --store and VIVAVOCE_STORE; `vivavoce enroll` creates a store",
+    ifInUse: "if that is a running box, add --url http://127.0.0.1:8080",
   });
+  // Loaded only here, so that commands that call a box or print help start fast.
+  const [{ OpenModels }, { VoiceprintsProcessor }, { readRecording }, { toWav }] = await Promise.all([
+    import("../server/open-models.js"),
+    import("../processor/voiceprints-processor.js"),
+    import("../audio/index.js"),
+    import("../audio/to-wav.js"),
+  ]);
   const models = await OpenModels.open(config, { workers: 1 }).catch(async (error: unknown) => {
     await store.close();
     throw error;

@@ -9,7 +9,7 @@ export interface Output {
   note(text: string): void;
 }
 
-export function createOutput(json: boolean): Output {
+export function createOutput(json = false): Output {
   return {
     json,
     answer(value, human) {

@@ -23,7 +23,7 @@ export function peopleCommands(program: Command): void {
           }))
           .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
         const cells = rows.map((row) => [row.name, row.tag, words(row.status), row.printVersion]);
-        createOutput(options.json ?? false).answer(rows, () =>
+        createOutput(options.json).answer(rows, () =>
           rows.length === 0
             ? `no ${kind} is enrolled in the scope "${options.scope}"`
             : table(["name", "tag", "status", "print version"], cells),
@@ -44,7 +44,7 @@ export function peopleCommands(program: Command): void {
       const voices = new Voiceprints(operations, options);
       const erased = await (options.fraudster ? voices.eraseFraudster(name) : voices.erase(name));
       if (!erased) throw new CommandError(`no ${kind} "${name}" is enrolled here`);
-      createOutput(options.json ?? false).answer({ erased: name, profiles }, () => `${name} is erased.`);
+      createOutput(options.json).answer({ erased: name, profiles }, () => `${name} is erased.`);
     }),
   );
 }

@@ -53,7 +53,7 @@ export function serveCommand(program: Command): void {
 
 async function serve(options: Options): Promise<void> {
   const config = loadConfig({
-    ...(options.config ? { file: options.config } : {}),
+    file: options.config,
     flags: {
       host: options.host,
       port: options.port,

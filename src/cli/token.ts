@@ -43,14 +43,13 @@ function add(parent: Command, commands: TokenCommands): void {
     const { about, creates, options: own = (command: Command) => command, run } = command;
     own(withPlace(parent.command(usage).description(about))).action((...all: unknown[]) => {
       const [options] = all.splice(-2) as [Place, Command];
-      const output = createOutput(options.json ?? false);
-      const work = async (administration: TokenAdministration) => {
+      const output = createOutput(options.json);
+      return withAdministration({ ...options, creates }, async (administration) => {
         const [json, text, note] = await run({ ...administration, options }, ...(all as (string | string[])[]));
         // Before the store closes: a secret must not be lost if that fails.
         output.answer(json, () => text);
         if (note !== undefined) output.note(note);
-      };
-      return withAdministration(options, work, { creates });
+      });
     });
   }
 }

@@ -2,8 +2,9 @@ import type { Command } from "commander";
 import type { Operations } from "../contract/operations.js";
 import { inSession, profilesIn, type SessionContext } from "../workflow.js";
 import { fraudster, listOf, listsIn, profileOf } from "./calls.js";
-import { type CheckOptions, candidatesOf, check, withCheck } from "./checks.js";
+import { type CheckOptions, check, compared, withCheck } from "./checks.js";
 import { ExitCode } from "./exit-code.js";
+import type { StoreUse } from "./local-store.js";
 import { withOperations } from "./operations.js";
 import { createOutput, facts, type Output, table } from "./output.js";
 import { type PlaceOptions, withPlace } from "./shared-options.js";
@@ -28,19 +29,15 @@ export function watchlistCommand(program: Command): void {
       .argument("[fraudsters...]", "names of its first members (enroll them with --fraudster)")
       .option("--tag <tag>", "name of the list", ""),
   ).action((names: string[], options: PlaceOptions & { tag: string }) =>
-    onList(
-      options,
-      async ({ operations, context, output }) => {
-        const ids = await profilesOf(operations, options.scope, names);
-        const { gkGroupId } = await operations.createWatchlist({
-          context,
-          tag: options.tag,
-          gkVoiceprintProfileIds: ids,
-        });
-        output.answer({ watchlistId: gkGroupId!.value, members: ids.uniqueIds.length }, () => gkGroupId!.value);
-      },
-      { creates: names.length === 0 },
-    ),
+    onList({ ...options, creates: names.length === 0 }, async ({ operations, context, output }) => {
+      const ids = await profilesOf(operations, options.scope, names);
+      const { gkGroupId } = await operations.createWatchlist({
+        context,
+        tag: options.tag,
+        gkVoiceprintProfileIds: ids,
+      });
+      output.answer({ watchlistId: gkGroupId!.value, members: ids.uniqueIds.length }, () => gkGroupId!.value);
+    }),
   );
 
   withPlace(watchlist.command("list").description("list the watchlists of a scope")).action((options: PlaceOptions) =>
@@ -49,7 +46,7 @@ export function watchlistCommand(program: Command): void {
         watchlistId: id,
         ...list,
       }));
-      createOutput(options.json ?? false).answer(lists, () =>
+      createOutput(options.json).answer(lists, () =>
         lists.length === 0
           ? `there is no watchlist in the scope "${options.scope}"`
           : table(
@@ -148,13 +145,7 @@ export function watchlistCommand(program: Command): void {
         ...audio,
       });
       const names = await namesIn(operations, options.scope);
-      const best = result!.voiceprintDetails?.gkVoiceprintProfileId?.value;
-      return {
-        subject: best ? (names.get(best) ?? best) : null,
-        result: result!,
-        score: result!.fraudDetectionScore,
-        candidates: candidatesOf(result!, names),
-      };
+      return { ...compared(result!, names), score: result!.fraudDetectionScore };
     });
   });
 }
@@ -166,17 +157,10 @@ interface ListCall {
   readonly output: Output;
 }
 
-function onList(
-  options: PlaceOptions,
-  work: (call: ListCall) => Promise<void>,
-  use?: { readonly creates: boolean },
-): Promise<void> {
-  const output = createOutput(options.json ?? false);
-  return withOperations(
-    options,
-    ({ operations }) =>
-      inSession(operations, options, (context) => work({ operations, context, scope: options.scope, output })),
-    use,
+function onList(options: PlaceOptions & StoreUse, work: (call: ListCall) => Promise<void>): Promise<void> {
+  const output = createOutput(options.json);
+  return withOperations(options, ({ operations }) =>
+    inSession(operations, options, (context) => work({ operations, context, scope: options.scope, output })),
   );
 }
 

@@ -287,14 +287,14 @@ export interface ConfigSources {
   readonly flags?: Readonly<Record<string, unknown>>;
   readonly env?: NodeJS.ProcessEnv;
   /** Path of the configuration file; `VIVAVOCE_CONFIG` when absent. */
-  readonly file?: string;
+  readonly file?: string | undefined;
 }
 
 /** Reads settings from file, environment and flags. Throws a `ConfigError` that lists everything that is wrong. */
 export function loadConfig(sources: ConfigSources = {}): ServerConfig {
   const env = sources.env ?? process.env;
   const from = new Map<string, string>();
-  const path = sources.file ?? env.VIVAVOCE_CONFIG;
+  const path = sources.file || env.VIVAVOCE_CONFIG;
   const settings = path ? readConfigFile(path) : {};
   if (path) from.set("", path);
   for (const [name, value] of Object.entries(env)) {
