@@ -10,7 +10,6 @@ import {
   PLATFORM_SCOPE,
   type TokenAdministration,
   TokenRequestError,
-  UrnError,
 } from "../token/index.js";
 import { boxAddress, unreachable } from "./box-address.js";
 import { CommandError } from "./command-error.js";
@@ -83,7 +82,6 @@ export async function withAdministration(
         WRONG_USAGE.has(error.status) ? ExitCode.usage : ExitCode.failed,
       );
     if (error instanceof TokenRequestError) throw new CommandError(error.message, undefined, ExitCode.failed);
-    if (error instanceof UrnError) throw new CommandError(error.message);
     throw error;
   }
 }

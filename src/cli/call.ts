@@ -66,10 +66,12 @@ async function call(options: Options): Promise<void> {
   const { line, from } = options;
   const output = createOutput(options.json);
   const messages: unknown[] = [];
-  const caller = await callerOf(options, (message) => {
+  const onMessage = (message: string) => {
     messages.push(parsed(message));
     if (!output.json) process.stdout.write(`${message}\n`);
-  });
+  };
+  const isTcp = options.dialect === "audiosocket";
+  const caller = await (isTcp ? audioSocketCaller(options) : webSocketCaller(options, onMessage));
   output.note(`calling line ${line} as ${from} …`);
   await paced(recording, speed, caller);
   if (!caller.isOpen()) output.note("the box ended the call before the recording was over; its log says why");
@@ -124,10 +126,6 @@ async function paced(recording: Recording, speed: number, caller: Caller): Promi
     }
     rest = samples.slice(at);
   }
-}
-
-async function callerOf(options: Options, onMessage: (message: string) => void): Promise<Caller> {
-  return options.dialect === "audiosocket" ? audioSocketCaller(options) : webSocketCaller(options, onMessage);
 }
 
 async function webSocketCaller(options: Options, onMessage: (message: string) => void): Promise<Caller> {

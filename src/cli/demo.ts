@@ -9,7 +9,7 @@ import { Voiceprints } from "../voiceprints.js";
 import { findProfile, inSession, type Owner, upload } from "../workflow.js";
 import { fraudster, person } from "./calls.js";
 import { ExitCode } from "./exit-code.js";
-import { openOperations } from "./operations.js";
+import { withOperations } from "./operations.js";
 import { createOutput, table, words } from "./output.js";
 import { writeOutput } from "./output-file.js";
 import { createProgress } from "./progress.js";
@@ -31,14 +31,12 @@ const spoken = new Map<string, Uint8Array>();
 /** A phrase over the telephone: 8 kHz, with a little noise. */
 function phrase(speaker: number, take: number, seconds = 5): Uint8Array {
   const key = `${speaker} ${take} ${seconds}`;
-  const known = spoken.get(key) ?? synthesized(speaker, take, seconds);
-  spoken.set(key, known);
-  return known;
-}
-
-function synthesized(speaker: number, take: number, seconds: number): Uint8Array {
+  const known = spoken.get(key);
+  if (known) return known;
   const speech = speak({ speaker, seconds, rateHz: RATE_HZ, seed: take });
-  return pcm16Wav(mix(speech, noise(seconds, RATE_HZ, speaker * 100 + take), 25), RATE_HZ);
+  const made = pcm16Wav(mix(speech, noise(seconds, RATE_HZ, speaker * 100 + take), 25), RATE_HZ);
+  spoken.set(key, made);
+  return made;
 }
 
 export function demoCommand(program: Command): void {
@@ -84,8 +82,7 @@ async function demonstrate(options: PlaceOptions): Promise<void> {
   const output = createOutput(options.json);
   const progress = createProgress(!output.json);
   const place = { ...options, store: options.store ?? "memory", creates: true };
-  const { operations, close } = await openOperations(place);
-  try {
+  await withOperations(place, async ({ operations }) => {
     const voices = new Voiceprints(operations, options);
     const enrolled: Awaited<ReturnType<typeof enrollment>>[] = [];
     const everybody = [
@@ -140,10 +137,7 @@ async function demonstrate(options: PlaceOptions): Promise<void> {
     });
     if (enrolled.some((one) => one.training !== TrainStatus[TrainStatus.TRAINED]))
       process.exitCode = ExitCode.undecided;
-  } finally {
-    progress.stop();
-    await close();
-  }
+  }).finally(() => progress.stop());
 }
 
 /** The enrollment workflow: profile, three phrases, training. */

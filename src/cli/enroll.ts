@@ -6,7 +6,7 @@ import { type Audio, type Enrollment, Voiceprints, type VoiceprintsProgress } fr
 import type { Recording } from "../workflow.js";
 import { recordingOf, remedy } from "./calls.js";
 import { ExitCode } from "./exit-code.js";
-import { openOperations } from "./operations.js";
+import { withOperations } from "./operations.js";
 import { createOutput, table, words } from "./output.js";
 import { createProgress } from "./progress.js";
 import { type AudioOptions, mediaFormat, type PlaceOptions, withAudio, withPlace } from "./shared-options.js";
@@ -37,10 +37,9 @@ async function enroll(name: string, files: string[], options: Options): Promise<
   const progress = createProgress(!output.json);
   const format = mediaFormat(options);
   // Reads all files before a store is opened, so that a wrong file name does not leave half an enrollment, or an empty store.
-  const recordings = [];
+  const recordings: Audio[] = [];
   for (const file of files) recordings.push(audioOf(await recordingOf(file, format)));
-  const { operations, close } = await openOperations({ ...options, creates: true });
-  try {
+  await withOperations({ ...options, creates: true }, async ({ operations }) => {
     const voices = new Voiceprints(operations, options);
     progress.start("enrolling", files.length);
     const choices = {
@@ -96,10 +95,7 @@ async function enroll(name: string, files: string[], options: Options): Promise<
       return `${list}\n${outcome(name, enrollment, options.train)}`;
     });
     if (options.train && !trained) process.exitCode = ExitCode.undecided;
-  } finally {
-    progress.stop();
-    await close();
-  }
+  }).finally(() => progress.stop());
 }
 
 function outcome(name: string, enrollment: Enrollment, train: boolean): string {

@@ -95,7 +95,9 @@ async function run(path: string | undefined, options: Options): Promise<void> {
       throw new CommandError(
         "--compare only reads two saved outputs; leave out the folder or list, --report and --scores",
       );
-    const [before, after] = await Promise.all(comparedFiles(options.compare).map(readAnswer));
+    if (options.compare.length !== 2)
+      throw new CommandError("--compare needs two files: --compare before.json after.json");
+    const [before, after] = await Promise.all(options.compare.map(readAnswer));
     const comparison = compareEvaluations(before!, after!);
     output.answer(comparison, () => comparisonTable(comparison, ["before", "after"]));
     return;
@@ -190,11 +192,6 @@ export const cacheFault = (path: string | null) => (error: unknown) => {
   if (error instanceof CacheError) throw new CommandError(error.message);
   throw path !== null && fileFault(error) ? faultOfFile(path, error, "--no-cache works without this file") : error;
 };
-
-function comparedFiles(files: readonly string[]): readonly string[] {
-  if (files.length !== 2) throw new CommandError("--compare needs two files: --compare before.json after.json");
-  return files;
-}
 
 async function readAnswer(file: string): Promise<ComparedEvaluation> {
   const saved = await readFile(file, "utf8").catch((error: unknown) => Promise.reject(faultOf(file, error)));

@@ -94,7 +94,7 @@ async function importModel(path: string, options: ImportOptions): Promise<void> 
     .finally(() => progress.stop());
   // Everything except the network comes from the shipped model of the same kind.
   const like = network.architecture === "resnet34-1" ? "vivavoce-2-accurate" : "vivavoce-2";
-  const shipped = await readModelFile(await modelBytes(like));
+  const shipped = await readModelFile(await readModel(modelLocation(like).model));
   const description = {
     family: options.name ?? basename(options.out).replace(/\.vvm$/, ""),
     licence: options.license,
@@ -178,12 +178,8 @@ async function* recordingsIn(folder: string) {
 
 const spread = 16;
 
-async function modelBytes(model: string): Promise<Uint8Array> {
-  return readModel(modelLocation(model).model);
-}
-
 async function info(model: string, options: { readonly json?: boolean }): Promise<void> {
-  const bytes = await modelBytes(model);
+  const bytes = await readModel(modelLocation(model).model);
   const file = await readModelFile(bytes).catch((error: unknown) => {
     throw error instanceof ModelFileError ? new ModelFileError(error.code, `${model}: ${error.message}`) : error;
   });

@@ -12,22 +12,17 @@ interface OpenOperations {
   close(): Promise<void>;
 }
 
-/** Runs `work` on the operations, and closes them afterwards. */
+/** Runs `work` on the operations of the box that `--url` names, else of this process on the local store, and closes them afterwards. */
 export async function withOperations<T>(
   options: PlaceOptions & StoreUse,
   work: (opened: OpenOperations) => Promise<T>,
 ): Promise<T> {
-  const opened = await openOperations(options);
+  const opened = await (options.url ? remote(options.url, options) : local(options));
   try {
     return await work(opened);
   } finally {
     await opened.close();
   }
-}
-
-/** The operations of the box that `--url` names, else of this process on the local store. */
-export function openOperations(options: PlaceOptions & StoreUse): Promise<OpenOperations> {
-  return options.url ? remote(options.url, options) : local(options);
 }
 
 async function remote(url: string, { token, clientId, clientSecret }: PlaceOptions): Promise<OpenOperations> {

@@ -52,27 +52,23 @@ export function serveCommand(program: Command): void {
 }
 
 async function serve(options: Options): Promise<void> {
+  const { config: file, json, auth, tlsCert, tlsKey, logLevel, set = [], ...sameName } = options;
   const config = loadConfig({
-    file: options.config,
+    file,
     flags: {
-      host: options.host,
-      port: options.port,
-      store: options.store,
-      model: options.model,
-      calibration: options.calibration,
-      publicUrl: options.publicUrl,
-      "tls.cert": options.tlsCert,
-      "tls.key": options.tlsKey,
-      "auth.required": options.auth ? undefined : false,
-      "log.level": options.logLevel,
-      ...settingsOf(options.set ?? []),
+      ...sameName,
+      "tls.cert": tlsCert,
+      "tls.key": tlsKey,
+      "auth.required": auth ? undefined : false,
+      "log.level": logLevel,
+      ...settingsOf(set),
     },
   });
   // Registered first: somebody may stop the box as soon as the greeting is printed.
   const asked = stopAsked();
   keepHeapSmall();
   const { startBox } = await import("../server/start.js");
-  const isFileNeeded = !options.json && !process.stdout.isTTY;
+  const isFileNeeded = !json && !process.stdout.isTTY;
   let secrets: readonly string[] = [];
   const keepSecrets = async (first: FirstStart) => {
     const lines = firstStartLines(first);
@@ -82,7 +78,7 @@ async function serve(options: Options): Promise<void> {
     throw explained(error, config.store, config.host, config.port);
   });
   process.stdout.write(
-    options.json
+    json
       ? `${JSON.stringify({
           url: box.url,
           operatorUrl: box.operatorUrl,
