@@ -9,7 +9,6 @@ import {
 import { readModelFile } from "../engine/model-file.js";
 import { readModel } from "../engine/platform.js";
 import type { AttackKind } from "../engine/port.js";
-import { mostWorkers } from "../engine/threads.js";
 import { alarmRate, type FittedAttack, fitAttack, genuineReach, leastRecordings } from "../evaluate/attacks.js";
 import {
   CalibrationRefusal,
@@ -24,12 +23,12 @@ import { rate } from "../evaluate/format.js";
 import type { ScoredTrial } from "../evaluate/summary.js";
 import type { TrialSet } from "../evaluate/trials.js";
 import { CommandError } from "./command-error.js";
-import { decode, evaluated, failuresIn, MODEL, type TrialOptions, trialsOf, unusableHint } from "./evaluate.js";
-import { modelOption } from "./model-option.js";
+import { decode, evaluated, failuresIn, type TrialOptions, trialsOf, unusableHint } from "./evaluate.js";
+import { MODEL, modelOption } from "./model-option.js";
 import { createOutput, facts, table } from "./output.js";
 import { assertCanWrite, writeOutput } from "./output-file.js";
 import { createProgress } from "./progress.js";
-import { wholeNumber, workersOf } from "./shared-options.js";
+import { WORKERS, workersOf } from "./shared-options.js";
 
 interface Options extends TrialOptions {
   readonly out: string;
@@ -64,7 +63,7 @@ export function calibrateCommand(program: Command): void {
     .option("--model <model>", MODEL)
     .option("--cache <file>", "file that caches the embeddings (biometric data, readable only by you)")
     .option("--no-cache", "do not cache embeddings")
-    .option("--workers <n>", "number of threads", wholeNumber(1, mostWorkers))
+    .addOption(WORKERS)
     .option("--json", "print the result as JSON")
     .addHelpText(
       "after",

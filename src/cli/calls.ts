@@ -4,7 +4,7 @@ import { AudioValidity } from "../contract/index.js";
 import { isUuid } from "../contract/mandatory.js";
 import type { Operations } from "../contract/operations.js";
 import { fileFault } from "../server/file-fault.js";
-import { findProfile, type Owner, type Recording } from "../workflow.js";
+import { findProfile, type Owner, profilesIn, type Recording } from "../workflow.js";
 import { CommandError, faultOfFile } from "./command-error.js";
 import type { RawOptions } from "./shared-options.js";
 
@@ -20,6 +20,16 @@ export async function profileOf(operations: Operations, scope: string, owner: Ow
     `no ${kind} "${name}"${tag ? ` with tag "${tag}"` : ""} is enrolled here`,
     `enroll first: vivavoce enroll ${kind === "fraudster" ? "--fraudster " : ""}${tag ? `--tag ${quoted(tag)} ` : ""}${quoted(name)} a.wav b.wav c.wav`,
   );
+}
+
+/** The names of people or fraudsters by the ids of their voiceprints. */
+export async function namesIn(
+  operations: Operations,
+  scope: string,
+  ...kinds: readonly Owner["kind"][]
+): Promise<ReadonlyMap<string, string>> {
+  const profiles = await Promise.all(kinds.map((kind) => profilesIn(operations, scope, kind)));
+  return new Map(profiles.flat().map(({ id, name }) => [id, name]));
 }
 
 interface Listed {
@@ -71,14 +81,15 @@ export function faultOf(path: string, error: unknown): unknown {
   return error;
 }
 
+export const bytesOf = (path: string): Promise<Buffer> =>
+  readFile(path).catch((error: unknown) => Promise.reject(faultOf(path, error)));
+
 /** A file as it is uploaded. */
-export async function recordingOf(path: string, format: RawOptions | undefined): Promise<Recording> {
-  try {
-    return { chunk: await readFile(path), name: path, ...format };
-  } catch (error) {
-    throw faultOf(path, error);
-  }
-}
+export const recordingOf = async (path: string, format: RawOptions | undefined): Promise<Recording> => ({
+  chunk: await bytesOf(path),
+  name: path,
+  ...format,
+});
 
 const remedies: Partial<Record<AudioValidity, string>> = {
   [AudioValidity.AUDIO_TOO_SHORT]: "speak longer",

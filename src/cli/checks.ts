@@ -31,6 +31,9 @@ export interface CheckOptions extends PlaceOptions, AudioOptions {
   readonly ignoreCheckpoints?: boolean;
 }
 
+/** Help of `<file>`. */
+export const RECORDING = "WAV file (MP3, MP4, Opus and others if ffmpeg is installed)";
+
 export function withCheck(command: Command): Command {
   return withAudio(withPlace(command)).option(
     "--ignore-checkpoints",
@@ -44,7 +47,7 @@ export function verifyCommand(program: Command): void {
       .command("verify")
       .description("check whether this person is speaking")
       .argument("<person>", "name of the claimed person")
-      .argument("<file>", "WAV file (MP3, MP4, Opus and others if ffmpeg is installed)")
+      .argument("<file>", RECORDING)
       .option("--tag <tag>", "tag of the voiceprint, if the person has several", ""),
   ).action(async (name: string, file: string, options: CheckOptions & { tag: string }) => {
     await check(options, file, async ({ operations, context, audio }) => {
@@ -60,7 +63,7 @@ export function identifyCommand(program: Command): void {
     program
       .command("identify")
       .description("find out who is speaking: one of the named people or, without names, anybody enrolled")
-      .argument("<file>", "WAV file (MP3, MP4, Opus and others if ffmpeg is installed)")
+      .argument("<file>", RECORDING)
       .argument("[people...]", "names of the candidates")
       .option("--group <group>", "name or id of a group to search, instead of people")
       .option("--tag <tag>", "tag of the voiceprints, if people have several"),

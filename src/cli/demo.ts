@@ -46,11 +46,11 @@ export function demoCommand(program: Command): void {
       .description("enroll and verify synthesized voices, end to end")
       .option("--wav <folder>", "only write the voices as WAV files, for trying other commands"),
   ).action((options: PlaceOptions & { wav?: string }) =>
-    options.wav ? writeVoices(options.wav, options.json ?? false) : demonstrate(options),
+    options.wav ? writeVoices(options.wav, options.json) : demonstrate(options),
   );
 }
 
-async function writeVoices(folder: string, json: boolean): Promise<void> {
+async function writeVoices(folder: string, json?: boolean): Promise<void> {
   await makeFolders(folder);
   const files: string[] = [];
   for (const { name, speaker } of [...PEOPLE, MALLORY]) {

@@ -1,10 +1,8 @@
-import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { readRecording } from "../audio/index.js";
 import { toWav } from "../audio/to-wav.js";
-import { mostWorkers } from "../engine/threads.js";
 import {
   type ComparedEvaluation,
   type Comparison,
@@ -19,17 +17,16 @@ import { scoresCsv, worstPairs } from "../evaluate/verdicts.js";
 import { CacheError, VoiceCache } from "../evaluate/voice-cache.js";
 import { evaluationFile } from "../server/config.js";
 import { fileFault } from "../server/file-fault.js";
-import { modelNames } from "../server/model-location.js";
 import { VERSION } from "../server/version.js";
 import { makeFolders } from "../store/make-folders.js";
-import { faultOf } from "./calls.js";
+import { bytesOf } from "./calls.js";
 import { CommandError, faultOfFile } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
-import { modelOption } from "./model-option.js";
+import { MODEL, modelOption } from "./model-option.js";
 import { createOutput, facts, table } from "./output.js";
 import { assertCanWrite, writeOutput } from "./output-file.js";
 import { createProgress } from "./progress.js";
-import { wholeNumber, workersOf } from "./shared-options.js";
+import { WORKERS, wholeNumber, workersOf } from "./shared-options.js";
 
 export interface TrialOptions {
   readonly json?: boolean;
@@ -46,9 +43,6 @@ interface Options extends TrialOptions {
   readonly keep: string | boolean;
   readonly resamples: number;
 }
-
-/** Help of `--model`. */
-export const MODEL = `${modelNames.join(", ")}, or a model file`;
 
 export function evaluateCommand(program: Command): void {
   program
@@ -79,7 +73,7 @@ export function evaluateCommand(program: Command): void {
       wholeNumber(0, 100_000),
       1000,
     )
-    .option("--workers <n>", "number of threads", wholeNumber(1, mostWorkers))
+    .addOption(WORKERS)
     .option("--json", "print the result as JSON")
     .addHelpText(
       "after",
@@ -194,8 +188,7 @@ export const cacheFault = (path: string | null) => (error: unknown) => {
 };
 
 async function readAnswer(file: string): Promise<ComparedEvaluation> {
-  const saved = await readFile(file, "utf8").catch((error: unknown) => Promise.reject(faultOf(file, error)));
-  const answer = comparedEvaluation(saved);
+  const answer = comparedEvaluation(String(await bytesOf(file)));
   if (answer) return answer;
   throw new CommandError(`${file}: expected the output of "vivavoce evaluate --json", with figures`);
 }

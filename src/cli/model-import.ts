@@ -1,5 +1,5 @@
 /** `vivavoce model import`, `info` and `compare`. */
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,21 +7,21 @@ import type { Command } from "commander";
 import { readModelFile } from "../engine/model-file.js";
 import { ModelFileError } from "../engine/model-file-error.js";
 import { readModel } from "../engine/platform.js";
-import { mostWorkers } from "../engine/threads.js";
 import { CalibrationRefusal, calibrated, fitCalibration } from "../evaluate/calibrate.js";
 import { compareEvaluations } from "../evaluate/compare.js";
 import { bytesOfFile, mono } from "../evaluate/evaluate.js";
 import { isAudioName } from "../evaluate/trials.js";
 import { ImportRefusal } from "../model-import/import-refusal.js";
 import { modelLocation } from "../server/model-location.js";
-import { faultOf } from "./calls.js";
+import { bytesOf, faultOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
 import { comparisonTable, decode, evaluated, trialsOf, unusableHint } from "./evaluate.js";
 import { ExitCode } from "./exit-code.js";
+import { MODEL } from "./model-option.js";
 import { createOutput, facts } from "./output.js";
 import { assertCanWrite, writeOutput } from "./output-file.js";
 import { createProgress } from "./progress.js";
-import { wholeNumber } from "./shared-options.js";
+import { WORKERS, wholeNumber } from "./shared-options.js";
 
 interface ImportOptions {
   readonly speech: string;
@@ -46,19 +46,19 @@ export function modelFileCommands(model: Command): void {
     .requiredOption("--out <file>", "the model file to write, such as mine.vvm")
     .option("--name <name>", "name of the model; by default the name of the file")
     .option("--license <text>", "the license of the network", "not stated")
-    .option("--workers <n>", "number of threads", wholeNumber(1, mostWorkers))
+    .addOption(WORKERS)
     .option("--json", "print the result as JSON")
     .action(importModel);
   model
     .command("info")
     .description("show the contents of a model file")
-    .argument("[model]", "vivavoce-2, vivavoce-2-accurate, or a model file", "vivavoce-2")
+    .argument("[model]", MODEL, "vivavoce-2")
     .option("--json", "print the result as JSON")
     .action(info);
   model
     .command("compare")
     .description("compare the errors of two models on the same recordings")
-    .argument("<one>", "vivavoce-2, vivavoce-2-accurate, or a model file")
+    .argument("<one>", MODEL)
     .argument("<other>", "the model to compare it with: a name or a file, as for the first")
     .requiredOption("--speech <folder-or-list>", "labeled recordings, as for `evaluate`")
     .option(
@@ -68,7 +68,7 @@ export function modelFileCommands(model: Command): void {
       1000,
     )
     .option("--no-cache", "do not cache embeddings")
-    .option("--workers <n>", "number of threads", wholeNumber(1, mostWorkers))
+    .addOption(WORKERS)
     .option("--json", "print the result as JSON")
     .action(compare);
 }
@@ -80,7 +80,7 @@ async function importModel(path: string, options: ImportOptions): Promise<void> 
     import("../model-import/import-model.js"),
     import("../model-import/model-writer.js"),
   ]);
-  const onnx = await readFile(path).catch((error: unknown) => Promise.reject(faultOf(path, error)));
+  const onnx = await bytesOf(path);
   await assertCanWrite(options.out);
   progress.start("windows", 1);
   const network = await importNetwork(onnx, recordingsIn(options.speech), (done, total) => {

@@ -1,4 +1,7 @@
-import { modelLocation } from "../server/model-location.js";
+import { modelLocation, modelNames } from "../server/model-location.js";
+
+/** Help of `--model`. */
+export const MODEL = `${modelNames.join(", ")}, or a model file`;
 
 /** Options of openEngine for `--model`, or for VIVAVOCE_MODEL without it: the name of a shipped model, or a model file. */
 export const modelOption = (model: string | undefined): { model?: string | URL } =>

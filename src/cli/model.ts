@@ -7,7 +7,7 @@ import {
   type VoiceprintProfileRetraining,
 } from "../contract/index.js";
 import type { Operations } from "../contract/operations.js";
-import { profilesIn } from "../workflow.js";
+import { namesIn } from "./calls.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { modelFileCommands } from "./model-import.js";
@@ -70,7 +70,9 @@ async function moved(operations: Operations, place: PlaceOptions, dryRun: boolea
       if (job.state === State.FAILED)
         throw new CommandError("the migration failed; the box's log says why", undefined, ExitCode.failed);
       if (job.state === State.COMPLETED) {
-        const names = job.profiles.some(isUnmoved) ? await namesIn(operations, place.scope) : new Map();
+        const names = job.profiles.some(isUnmoved)
+          ? await namesIn(operations, place.scope, "person", "fraudster")
+          : new Map();
         return reportOf(job.profiles, names);
       }
       progress.set(Math.round(100 * job.progress));
@@ -79,13 +81,6 @@ async function moved(operations: Operations, place: PlaceOptions, dryRun: boolea
   } finally {
     progress.stop();
   }
-}
-
-/** Names of people and fraudsters by the ids of their voiceprints. */
-async function namesIn(operations: Operations, scope: string): Promise<ReadonlyMap<string, string>> {
-  const kinds = ["person", "fraudster"] as const;
-  const profiles = await Promise.all(kinds.map((kind) => profilesIn(operations, scope, kind)));
-  return new Map(profiles.flat().map(({ id, name }) => [id, name]));
 }
 
 const isUnmoved = ({ outcome }: VoiceprintProfileRetraining): boolean =>

@@ -1,11 +1,11 @@
 /** Moves voiceprints between stores in sealed files. */
-import { lstat, open, readFile, unlink } from "node:fs/promises";
+import { lstat, open, unlink } from "node:fs/promises";
 import type { Command } from "commander";
 import { StatusError } from "../contract/index.js";
 import type { Operations } from "../contract/operations.js";
 import { Voiceprints } from "../voiceprints.js";
 import { profilesIn } from "../workflow.js";
-import { faultOf } from "./calls.js";
+import { bytesOf, faultOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
 import type { StoreUse } from "./local-store.js";
 import { withOperations } from "./operations.js";
@@ -77,9 +77,7 @@ export function importCommand(program: Command): void {
         .option("--as <name>", "import them under this name"),
     ),
   ).action(async (file: string, options: PassphraseOptions & { readonly as?: string }) => {
-    const sealed = await readFile(file).catch((error: unknown) => {
-      throw faultOf(file, error);
-    });
+    const sealed = await bytesOf(file);
     const passphrase = await passphraseOf(options);
     await onVoices({ ...options, creates: true }, async (voices) => {
       const name = options.as === undefined ? {} : { name: options.as };

@@ -7,6 +7,7 @@ import { StoreError } from "../store/errors.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { firstStartLines, kept } from "./first-start.js";
+import { MODEL } from "./model-option.js";
 import { wholeNumber } from "./shared-options.js";
 
 interface Options {
@@ -35,7 +36,7 @@ export function serveCommand(program: Command): void {
     .option("--host <address>", "address to listen on (127.0.0.1)")
     .option("--port <n>", "port to listen on (8080); 0 takes a free one", wholeNumber(0, 65_535))
     .option("--store <store>", "a folder, postgres://…, or memory")
-    .option("--model <model>", "vivavoce-2, vivavoce-2-accurate, or a model file")
+    .option("--model <model>", MODEL)
     .option("--calibration <file>", 'calibration file from "vivavoce calibrate"')
     .option("--public-url <url>", "address that clients use, if it differs")
     .option("--tls-cert <file>", "certificate (PEM)")

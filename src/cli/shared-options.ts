@@ -65,6 +65,8 @@ export function mediaFormat({ encoding, rate, channels }: AudioOptions): RawOpti
   return { encoding, rate, channels: channels ?? 1 };
 }
 
+export const WORKERS = new Option("--workers <n>", "number of threads").argParser(wholeNumber(1, mostWorkers));
+
 /** Threads of a command that analyzes many recordings. */
 export const workersOf = ({ workers }: { readonly workers?: number }): number =>
   workers ?? Math.min(mostWorkers, availableParallelism());

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import type { Operations } from "../contract/operations.js";
-import { inSession, profilesIn, type SessionContext } from "../workflow.js";
-import { fraudster, listOf, listsIn, profileOf } from "./calls.js";
-import { type CheckOptions, check, compared, withCheck } from "./checks.js";
+import { inSession, type SessionContext } from "../workflow.js";
+import { fraudster, listOf, listsIn, namesIn, profileOf } from "./calls.js";
+import { type CheckOptions, check, compared, RECORDING, withCheck } from "./checks.js";
 import { ExitCode } from "./exit-code.js";
 import type { StoreUse } from "./local-store.js";
 import { withOperations } from "./operations.js";
@@ -84,7 +84,7 @@ export function watchlistCommand(program: Command): void {
     const list = await operations.getWatchlist({ context, gkGroupId: { value: id } });
     const members = (list.gkVoiceprintProfileIds?.uniqueIds ?? []).map(({ value }) => value);
     const owners = (list.gkOwnerIds?.uniqueIds ?? []).map(({ value }) => value);
-    const known = await namesIn(operations, scope);
+    const known = await namesIn(operations, scope, "fraudster");
     const names = members.map((value) => known.get(value) ?? null);
     output.answer({ watchlistId: id, tag: list.tag, profileIds: members, names, ownerIds: owners }, () =>
       table(
@@ -118,7 +118,7 @@ export function watchlistCommand(program: Command): void {
           (print) => print.voiceprintDetails?.gkVoiceprintProfileId?.value ?? "",
         ),
       };
-      const names = await namesIn(operations, scope);
+      const names = await namesIn(operations, scope, "fraudster");
       output.answer(answer, () =>
         facts([
           ["compatible", answer.compatible],
@@ -135,7 +135,7 @@ export function watchlistCommand(program: Command): void {
       .command("check")
       .description("check whether a fraudster on the list is speaking")
       .argument("<watchlist>", WATCHLIST)
-      .argument("<file>", "WAV file (MP3, MP4, Opus and others if ffmpeg is installed)"),
+      .argument("<file>", RECORDING),
   ).action(async (given: string, file: string, options: CheckOptions) => {
     await check(options, file, async ({ operations, context, audio }) => {
       const id = await listOf(operations, options.scope, "watchlist", given);
@@ -144,7 +144,7 @@ export function watchlistCommand(program: Command): void {
         target: { case: "watchlist", value: { uniqueId: { value: id } } },
         ...audio,
       });
-      const names = await namesIn(operations, options.scope);
+      const names = await namesIn(operations, options.scope, "fraudster");
       return { ...compared(result!, names), score: result!.fraudDetectionScore };
     });
   });
@@ -162,12 +162,6 @@ function onList(options: PlaceOptions & StoreUse, work: (call: ListCall) => Prom
   return withOperations(options, ({ operations }) =>
     inSession(operations, options, (context) => work({ operations, context, scope: options.scope, output })),
   );
-}
-
-/** Names of fraudsters by the ids of their voiceprints. */
-async function namesIn(operations: Operations, scope: string): Promise<ReadonlyMap<string, string>> {
-  const profiles = await profilesIn(operations, scope, "fraudster");
-  return new Map(profiles.map(({ id, name }) => [id, name]));
 }
 
 async function profilesOf(operations: Operations, scope: string, names: readonly string[]) {
