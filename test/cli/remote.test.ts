@@ -261,7 +261,7 @@ describe("errors are clear", () => {
       2,
       /no fraudster "nobody" is enrolled here\nhint: .* enroll --fraudster nobody /,
     ],
-    [["watchlist", "show", "nonsense"], 2, /^error: gk_group_id must be a UUID in lower case, got "nonsense"\n$/],
+    [["watchlist", "show", "nonsense"], 2, /^error: no watchlist "nonsense" is in the scope "default"\n$/],
     [["verify", "ada", "stereo.wav", "--channel", "7"], 2, /channel/],
     [["verify", "ada", "ada-4.wav", "--encoding", "pcm16"], 2, /needs --rate/],
     [["enroll", "ada"], 2, /missing required argument/],
