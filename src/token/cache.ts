@@ -92,7 +92,7 @@ export function basicAuthorization(clientId: string, clientSecret: string): stri
 /** Seconds. The header may also be a date, which needs the same clock on both sides. */
 function retryAfterOf(headers: Headers): number | null {
   const seconds = headers.get("retry-after") ?? "";
-  return /^\d+$/.test(seconds) ? Number(seconds) : null;
+  return /^\d{1,9}$/.test(seconds) ? Number(seconds) : null;
 }
 
 /** A cache for one client, in Node and in browsers: it needs only fetch and a clock, no timers. The first request is sent when the first token is asked for. */
