@@ -27,6 +27,8 @@ export interface ListenOptions {
   readonly headerSeconds: number;
   /** How long a connection without traffic stays open if nobody is working for it; 300 if not set. */
   readonly idleSeconds?: number;
+  /** How long a client of HTTP/2 may take to answer a ping; 5 if not set. */
+  readonly pingSeconds?: number;
   /** How long a request may take to arrive completely. */
   readonly readSeconds: (request: NodeRequest) => number;
   readonly handler: NodeHandler;
@@ -55,6 +57,7 @@ const HTTP2_OPTIONS: http2.ServerOptions = {
 };
 
 const IDLE_SECONDS = 300;
+const PING_SECONDS = 5;
 
 /** Serves HTTP/1.1 and HTTP/2 on one port: chosen by ALPN with TLS, by the first bytes without. */
 export async function listen(options: ListenOptions): Promise<OpenPort> {
@@ -119,11 +122,13 @@ function isGivenUp(responses: Iterable<{ readonly writableLength: number }>): bo
 /** What clients have open. When the port closes, each HTTP/1.1 connection ends after its response instead of waiting for another request. */
 class Connections {
   readonly #sockets = new Set<Socket>();
-  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #sessions = new Map<ServerHttp2Session, Socket>();
   /** HTTP/1.1 connections that have not sent a request yet. */
   readonly #silent = new Set<Socket>();
   readonly #unanswered = new Set<ServerResponse>();
   #closing = false;
+
+  constructor(private readonly options: ListenOptions) {}
 
   opened(socket: Socket): void {
     this.#sockets.add(socket);
@@ -135,26 +140,46 @@ class Connections {
    * in the time that one of HTTP/1.1 has for its headers. `session.close` would wait for a client that does not close
    * its side either.
    */
-  began(session: ServerHttp2Session, { headerSeconds, idleSeconds = IDLE_SECONDS }: ListenOptions): void {
-    this.#sessions.add(session);
+  began(session: ServerHttp2Session): void {
+    const { headerSeconds, idleSeconds = IDLE_SECONDS } = this.options;
     const streams = new Set<ServerHttp2Stream>();
-    const silent = setTimeout(() => session.destroy(), headerSeconds * 1000);
+    // `once` returns the socket itself. `session.destroy` would wait until a client has read what it was sent.
+    const socket = session.socket.once("close", () => {
+      clearTimeout(silent);
+      this.#sessions.delete(session);
+    });
+    this.#sessions.set(session, socket);
+    const silent = setTimeout(() => socket.destroy(), headerSeconds * 1000);
     session.on("stream", (stream) => {
       clearTimeout(silent);
       streams.add(stream);
       stream.once("close", () => streams.delete(stream));
     });
-    session.once("close", () => {
-      clearTimeout(silent);
-      this.#sessions.delete(session);
-    });
     // A callback that is passed to `setTimeout` would be called only once.
     session.setTimeout(idleSeconds * 1000);
     session.on("timeout", () => {
-      if (isGivenUp(streams)) session.destroy();
+      if (isGivenUp(streams)) socket.destroy();
+      else this.#endIfGone(session, socket);
     });
     // A broken connection is reported to its streams.
     session.on("error", () => {});
+  }
+
+  /**
+   * Ends the connection of a client that does not even answer a ping. After a protocol error Node neither reads nor writes
+   * any more: it does not notice that the client has left, and streams never close.
+   */
+  #endIfGone(session: ServerHttp2Session, socket: Socket): void {
+    if (!session.destroyed) session.ping(() => {});
+    const { bytesRead } = socket;
+    setTimeout(
+      () => {
+        // The answer may wait behind a request that is still being sent, so every byte counts.
+        if (socket.bytesRead === bytesRead) socket.destroy();
+        else if (this.#closing && !socket.destroyed) this.#endIfGone(session, socket);
+      },
+      (this.options.pingSeconds ?? PING_SECONDS) * 1000,
+    ).unref();
   }
 
   /** May be one of HTTP/1.1. */
@@ -178,22 +203,40 @@ class Connections {
     if (this.#closing) response.shouldKeepAlive = false;
   }
 
+  #unansweredOf(connection: unknown): ServerResponse[] {
+    return [...this.#unanswered].filter(({ req }) => req.socket === connection);
+  }
+
+  /**
+   * Whether the connection can change its protocol. It cannot while earlier requests wait for their responses: Node would
+   * mix these with what comes next, or never send them. Such a connection is closed, and its client may ask again.
+   */
+  mayChange(socket: Socket): boolean {
+    const waiting = this.#unansweredOf(socket);
+    if (waiting.length === 0) return true;
+    for (const response of waiting) this.#unanswered.delete(response);
+    socket.on("error", () => {});
+    socket.destroy();
+    return false;
+  }
+
   /** Nothing was sent or taken for a while. Over TLS, HTTP/2 connections report this too; `began` takes care of them. */
   readonly quiet = (connection: unknown): void => {
     if (!(connection instanceof net.Socket)) return;
-    const responses = [...this.#unanswered].filter(({ req }) => req.socket === connection);
-    if (isGivenUp(responses)) connection.destroy();
+    if (isGivenUp(this.#unansweredOf(connection))) connection.destroy();
   };
 
   close(): void {
     this.#closing = true;
-    for (const session of this.#sessions) session.close();
+    for (const [session, socket] of this.#sessions) {
+      session.close();
+      this.#endIfGone(session, socket);
+    }
     for (const socket of this.#silent) socket.destroy();
     for (const response of this.#unanswered) response.shouldKeepAlive = false;
   }
 
   destroy(): void {
-    for (const session of this.#sessions) session.destroy();
     for (const socket of this.#sockets) socket.destroy();
   }
 }
@@ -212,7 +255,7 @@ const http1Limits = ({ headerSeconds, idleSeconds = IDLE_SECONDS }: ListenOption
 });
 
 async function listenCleartext(options: ListenOptions, handler: NodeHandler): Promise<OpenPort> {
-  const connections = new Connections();
+  const connections = new Connections(options);
   const http1 = http.createServer({ connectionsCheckingInterval: 1000 }, (request, response) => {
     connections.asked(request, response);
     handler(request, response);
@@ -220,6 +263,7 @@ async function listenCleartext(options: ListenOptions, handler: NodeHandler): Pr
   Object.assign(http1, http1Limits(options));
   http1.on("timeout", connections.quiet);
   http1.on("upgrade", (request, socket, head) => {
+    if (!connections.mayChange(request.socket)) return;
     if (asksForWebSocket(request)) {
       connections.left(request.socket);
       options.upgrade(request, socket, head);
@@ -231,7 +275,7 @@ async function listenCleartext(options: ListenOptions, handler: NodeHandler): Pr
     }
   });
   const http2Server = http2.createServer(HTTP2_OPTIONS, handler);
-  http2Server.on("session", (session) => connections.began(session, options));
+  http2Server.on("session", (session) => connections.began(session));
   answerContinue(http2Server);
   // Node starts its check for slow headers when a server listens; this one only receives connections.
   http1.emit("listening");
@@ -323,7 +367,7 @@ async function listenTls(
   files: { readonly cert: string; readonly key: string },
   handler: NodeHandler,
 ): Promise<OpenPort> {
-  const connections = new Connections();
+  const connections = new Connections(options);
   const context = () => ({ cert: readFileSync(files.cert), key: readFileSync(files.key) });
   const server = http2.createSecureServer(
     {
@@ -341,10 +385,11 @@ async function listenTls(
   // Present when HTTP/1.1 is allowed, though missing in the types.
   Object.assign(server, http1Limits(options));
   server.on("timeout", connections.quiet);
-  server.on("session", (session) => connections.began(session, options));
+  server.on("session", (session) => connections.began(session));
   answerContinue(server);
   server.on("connection", (socket: Socket) => connections.opened(socket));
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (!connections.mayChange(request.socket)) return;
     connections.left(request.socket);
     options.upgrade(request, socket, head);
   });

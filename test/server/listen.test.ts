@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import tls from "node:tls";
-import { expect, test, vi } from "vitest";
-import { listen, type NodeResponse } from "../../src/server/listen.js";
+import { describe, expect, test, vi } from "vitest";
+import { type ListenOptions, listen, type NodeHandler, type NodeResponse } from "../../src/server/listen.js";
 import { writeCertificate } from "./certificate.js";
 
 /** Long enough that a busy machine does not exceed it. */
@@ -297,21 +297,121 @@ test.each(["cleartext", "TLS"])(
   },
 );
 
+/** Of HTTP/2. */
+const frame = (type: number, flags: number, stream: number, content: readonly number[]) =>
+  Buffer.from([0, 0, content.length, type, flags, 0, 0, 0, stream, ...content]);
+const PREFACE = Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0, 0, [])]);
+
+describe.each(["cleartext", "TLS"])("a client that breaks the rules of HTTP/2 and leaves, over %s", (transport) => {
+  /** Resolves when the request was handled and Node has sent the last frame of this connection. */
+  async function breakRules(handler: NodeHandler, options: Partial<ListenOptions>) {
+    const folder = await mkdtemp(join(tmpdir(), "vivavoce-listen-"));
+    const files = transport === "TLS" ? await writeCertificate(folder, "box") : undefined;
+    const ca = files && (await readFile(files.cert));
+    const port = await listen({
+      ...patient,
+      ...options,
+      tls: files,
+      handler,
+      upgrade: (_, socket) => socket.destroy(),
+    });
+    await rm(folder, { recursive: true });
+    const address = { port: port.port, host: "127.0.0.1" };
+    const socket = ca ? tls.connect({ ...address, ca, ALPNProtocols: ["h2"] }) : net.connect(address);
+    socket.on("error", () => {});
+    // GET, http, /, the host. Its stream ends with it, so that data must not follow.
+    socket.write(Buffer.concat([PREFACE, frame(1, 5, 1, [0x82, 0x86, 0x84, 0x41, 1, 0x78]), frame(0, 0, 1, [0])]));
+    let received = "";
+    for await (const chunk of socket) {
+      received += chunk;
+      if (received.includes("half-closed")) break;
+    }
+    socket.destroy();
+    return port;
+  }
+
+  test("does not delay a stop, though its request was not answered", async () => {
+    const port = await breakRules(() => {}, { pingSeconds: 0.2 });
+    await port.close();
+  });
+
+  test("does not keep its connection, though its response was complete", async () => {
+    let ended: Promise<unknown> | null = null;
+    const port = await breakRules(
+      (_, response) => {
+        ended = closing((response as http2.Http2ServerResponse).stream.session!);
+        setTimeout(100).then(() => response.end());
+      },
+      { idleSeconds: 0.3, pingSeconds: 0.2 },
+    );
+    await ended;
+    await port.close();
+  });
+});
+
+test("clients of HTTP/2 that read nothing, or leave their side open, do not delay a stop", async () => {
+  let asked = 0;
+  const port = await listen({
+    ...patient,
+    pingSeconds: 0.2,
+    handler: (_, response) => {
+      asked++;
+      response.end(large);
+    },
+    upgrade: (_, socket) => socket.destroy(),
+  });
+  const ask = () => {
+    const socket = net.connect({ port: port.port, host: "127.0.0.1", allowHalfOpen: true });
+    socket.on("error", () => {});
+    // Windows for the whole response, so that it waits in the connection. Then GET, http, /, the host.
+    const windows = [frame(4, 0, 0, [0, 4, 0x7f, 255, 255, 255]), frame(8, 0, 0, [0x70, 0, 0, 0])];
+    socket.write(Buffer.concat([PREFACE, ...windows, frame(1, 5, 1, [0x82, 0x86, 0x84, 0x41, 1, 0x78])]));
+    return socket;
+  };
+  const clients = [ask().pause(), ask().resume()];
+  await vi.waitFor(() => expect(asked).toBe(2));
+  await port.close();
+  for (const client of clients) client.destroy();
+});
+
+test.each([
+  ["cleartext", "websocket"],
+  ["cleartext", "h2c"],
+  ["TLS", "websocket"],
+])(
+  "a connection that asks for another protocol before it has its response is closed, over %s to %s",
+  async (transport, protocol) => {
+    const folder = await mkdtemp(join(tmpdir(), "vivavoce-listen-"));
+    const files = transport === "TLS" ? await writeCertificate(folder, "box") : undefined;
+    const asked: (string | undefined)[] = [];
+    const port = await listen({
+      ...patient,
+      tls: files,
+      handler: ({ url }) => asked.push(url),
+      upgrade: ({ url }) => asked.push(url),
+    });
+    const socket = askOver(port.port, files && (await readFile(files.cert)), "/slow", "Connection: keep-alive");
+    await vi.waitFor(() => expect(asked).toEqual(["/slow"]));
+    socket.write(`GET /next HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`);
+    await closing(socket.resume());
+    expect(asked).toEqual(["/slow"]);
+    await port.close();
+    await rm(folder, { recursive: true });
+  },
+);
+
 test("a request over HTTP/2 with `Expect: 100-continue` is told to go on, and one that is given up at once ends nothing", async () => {
   const port = await listen({
     ...patient,
     handler: (request, response) => void request.on("end", () => response.end("answered")).resume(),
     upgrade: (_, socket) => socket.destroy(),
   });
-  const frame = (type: number, flags: number, stream: number, content: readonly number[]) =>
-    Buffer.from([0, 0, content.length, type, flags, 0, 0, 0, stream, ...content]);
   // POST, http, /, the host and the header (RFC 7541 appendix A).
   const headers = [0x83, 0x86, 0x84, 0x41, 1, 0x78, 0x0f, 35 - 15, 12, ...Buffer.from("100-continue")];
   const socket = net.connect(port.port, "127.0.0.1");
   socket.write(
     Buffer.concat([
-      Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
-      frame(4, 0, 0, []),
+      PREFACE,
       frame(1, 4, 1, headers),
       frame(3, 0, 1, [0, 0, 0, 8]),
       frame(6, 0, 0, [0, 0, 0, 0, 0, 0, 0, 0]),
