@@ -25,7 +25,7 @@ export function schemaFault(issue: z.core.$ZodIssue): string {
     case "invalid_format":
       return FORMATS[issue.format] ?? issue.message;
     case "unrecognized_keys":
-      return `unknown ${issue.keys.length === 1 ? "name" : "names"}: ${issue.keys.join(", ")}`;
+      return `unknown ${issue.keys.length === 1 ? "name" : "names"}: ${someOf(issue.keys)}`;
     default:
       return issue.message;
   }
@@ -61,6 +61,18 @@ const listed = (values: readonly unknown[]): string => {
   const last = words.pop();
   return words.length === 0 ? String(last) : `${words.join(", ")} or ${last}`;
 };
+
+/** A sender chooses how many unknown names there are, and how long they are. */
+const MOST_NAMES = 5;
+const MOST_CHARACTERS = 60;
+
+function someOf(names: readonly string[]): string {
+  const shown = names
+    .slice(0, MOST_NAMES)
+    .map((name) => (name.length > MOST_CHARACTERS ? `${name.slice(0, MOST_CHARACTERS)}…` : name));
+  const more = names.length - shown.length;
+  return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
+}
 
 function given(value: unknown, text = false): string {
   if (typeof value === "string") return text ? JSON.stringify(value) : "a string";

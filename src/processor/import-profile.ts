@@ -96,6 +96,13 @@ function segmentOf(deps: Dependencies, profile: Profile, segment: ImportedSegmen
 const most = 1e9;
 const amount = z.number().min(0).max(most);
 const count = z.number().int().min(0).max(most);
+/** At most four months, more than a person enrolls with. */
+const seconds = z.number().min(0).max(1e7);
+/** The engine counts speech in frames of 10 ms. With less than one, its means would be divisions by almost nothing. */
+const leastSpeechSeconds = 0.01;
+const speech = seconds.min(leastSpeechSeconds);
+/** Far above every sampling rate. */
+const hertz = z.number().min(0).max(1e6);
 const decibels = z.number().min(-1000).max(1000).nullable();
 /** In milliseconds, as far as a `Date` goes. */
 const time = z.number().min(0).max(8.64e15);
@@ -133,39 +140,44 @@ function profileSchema({ dimensions }: ModelInfo) {
   const voice = z.strictObject({
     embedding,
     // The engine refuses to score a print without speech, and with it every other print of the same list.
-    netSpeechSeconds: amount.positive(),
+    netSpeechSeconds: speech,
     snrDb: decibels,
-    bandwidthHz: amount.nullable(),
+    bandwidthHz: hertz.nullable(),
   });
   const measures = z.strictObject({
-    rateHz: count,
-    grossSeconds: amount,
-    netSpeechSeconds: amount,
+    rateHz: hertz.int(),
+    grossSeconds: seconds,
+    netSpeechSeconds: seconds,
     speechLevelDb: decibels,
     snrDb: decibels,
     saturatedPerMinute: amount,
     saturationRatio: amount,
-    bandwidthHz: amount.nullable(),
+    bandwidthHz: hertz.nullable(),
   });
-  const segment = z.strictObject({
-    processedAudioId: z.string(),
-    sessionId: z.string(),
-    mediaSegmentId: z.string(),
-    channel: count.nullable(),
-    mediaChannels: count.min(1),
-    mediaRateHz: count,
-    printType: z.string(),
-    source: z.enum(["process-audio", "check"]),
-    validity: z.enum(AudioValidity),
-    measures,
-    speakers: count,
-    voiceClass: amount.max(100).nullable(),
-    revision: z.string(),
-    createdAt: instant,
-    addedAt: instant,
-    embedding: embedding.nullable(),
-    windows: listOf(z.strictObject({ embedding, speechSeconds: amount, startSeconds: amount, endSeconds: amount })),
-  });
+  const segment = z
+    .strictObject({
+      processedAudioId: z.string(),
+      sessionId: z.string(),
+      mediaSegmentId: z.string(),
+      channel: count.nullable(),
+      mediaChannels: count.min(1),
+      mediaRateHz: hertz.int(),
+      printType: z.string(),
+      source: z.enum(["process-audio", "check"]),
+      validity: z.enum(AudioValidity),
+      measures,
+      speakers: count,
+      voiceClass: amount.max(100).nullable(),
+      revision: z.string(),
+      createdAt: instant,
+      addedAt: instant,
+      embedding: embedding.nullable(),
+      windows: listOf(z.strictObject({ embedding, speechSeconds: speech, startSeconds: seconds, endSeconds: seconds })),
+    })
+    .refine(({ embedding, measures }) => embedding === null || measures.netSpeechSeconds >= leastSpeechSeconds, {
+      path: ["measures", "netSpeechSeconds"],
+      error: `must be at least ${leastSpeechSeconds} with an embedding`,
+    });
   return z.strictObject({
     format: z.literal(exportFormat.format),
     version: z.literal(exportFormat.version),

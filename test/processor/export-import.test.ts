@@ -173,6 +173,15 @@ test("a modified export is rejected with the name of the field, and creates no p
     [{ template: { ...template!, netSpeechSeconds: null } }, /template\.netSpeechSeconds: must be a number, got null$/],
     [{ template: null }, /not trained/],
     [{ segments: [{ ...segments[0]!, extra: 1 }] }, /segments\.0: unknown name: extra$/],
+    [
+      { ...Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`x${i}`, 1])) },
+      /the export: unknown names: x0, x1, x2, x3, x4 and 99995 more$/,
+    ],
+    [{ ["y".repeat(1_000_000)]: 1 }, /the export: unknown name: y{60}…$/],
+    [
+      { template: { ...template!, netSpeechSeconds: 1e-300 } },
+      /template\.netSpeechSeconds: must be at least 0.01, got 1e-300$/,
+    ],
     // Numbers that a later answer could not contain.
     [{ printVersion: 2 ** 40 }, /printVersion/],
     [{ template: { ...template!, netSpeechSeconds: 1e300 } }, /template\.netSpeechSeconds/],

@@ -59,7 +59,11 @@ test("everything comes along: the print, its calls, its segments and the consent
 describe("values at the limits", () => {
   test.each<[string, number[], number[]]>([
     ["printVersion", [1, 1e9], [0, 1e9 + 1]],
-    ["template.netSpeechSeconds", [0.1, 1e9], [-1, 0, 1e9 + 1]],
+    ["template.netSpeechSeconds", [0.01, 1e7], [-1, 0, 1e-300, 0.009, 1e7 + 1]],
+    ["template.bandwidthHz", [0, 1e6], [-1, 1e6 + 1]],
+    ["segments.0.measures.netSpeechSeconds", [0.01, 1e7], [0, 1e-300, 0.009, 1e7 + 1]],
+    ["segments.0.measures.rateHz", [8000, 1e6], [8000.5, 1e6 + 1]],
+    ["segments.0.windows.0.speechSeconds", [0.01, 1e7], [0, 1e-300, 1e7 + 1]],
     ["template.snrDb", [-1000, 1000], [-1000.5, 1000.5]],
     ["template.grown.sessions.0.at", [0, 8.64e15], [-1, 8.64e15 + 2]],
     ["segments.0.channel", [0], [-1, 0.5]],
