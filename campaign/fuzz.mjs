@@ -1,6 +1,6 @@
 /**
- * Sends slightly damaged input to everything that reads untrusted data: recordings, JSON and protobuf requests, tokens, HTTP/2
- * frames, model files, calibrations, trial lists. None may cause a crash, a hang, NaN, growth or an internal error.
+ * Sends slightly damaged input to everything that reads untrusted data: recordings, JSON and protobuf requests, tokens, heads of
+ * HTTP requests, HTTP/2 frames, model files, calibrations, trial lists. None may cause a crash, a hang, NaN, growth or an internal error.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -12,12 +12,23 @@ import { calibrationOf } from "../dist/engine/calibration.js";
 import { readModelFile } from "../dist/engine/model-file.js";
 import { parseTrialList } from "../dist/evaluate/trials.js";
 import { openBank, runtimeToken, VICTIM } from "./parts/bank.mjs";
+import { httpHeads, statusesOf } from "./parts/http-heads.mjs";
 import { mutated, oddJson, wavLike } from "./parts/mutate.mjs";
 import { randomOf } from "./parts/random.mjs";
 import { BINDINGS, httpRequestOf, requestOf } from "./parts/requests.mjs";
 
 /** Shares of a thousand inputs. Those that need a connection or read megabytes are rare. */
-const WEIGHTS = { wav: 690, json: 120, protobuf: 100, token: 45, trials: 30, calibration: 10, frames: 4, model: 1 };
+const WEIGHTS = {
+  wav: 684,
+  json: 120,
+  protobuf: 100,
+  token: 45,
+  trials: 30,
+  calibration: 10,
+  heads: 6,
+  frames: 4,
+  model: 1,
+};
 const SLOW_CPU_MS = 3_000;
 const GROWTH_MB = 64;
 /** Inputs are only slightly damaged, so of this many some must be valid. */
@@ -105,7 +116,7 @@ export async function campaign({
   const live = liveMb();
   if (settled > 0 && live > settled + GROWTH_MB) violate(`memory grew from ${settled} to ${live} MB`);
   for (const line of bank.errors.slice(0, 20)) violate(`the log says: ${line.slice(-700)}`);
-  await bank.close();
+  if (!(await bank.close())) violate("connections whose clients have left delayed the stop");
   return { counts: { ...counts, liveMb: [Math.round(settled), Math.round(live)] }, violations };
 }
 
@@ -235,6 +246,13 @@ function targetsOf({ bank, model, calibration, random, currentToken }) {
       tell(changed);
       await readModelFile(bytes);
     },
+    async heads(tell) {
+      const bytes = httpHeads(random);
+      tell(bytes);
+      const statuses = statusesOf(await answerOf(bank, bytes, 100));
+      if (statuses.some((status) => status >= 500 && status !== 501)) throw new Error(`answered ${statuses}`);
+      return statuses.includes(200) ? "accepted" : "refused";
+    },
     async frames(tell) {
       const bytes = Buffer.concat([
         Buffer.from(
@@ -245,15 +263,21 @@ function targetsOf({ bank, model, calibration, random, currentToken }) {
         ...Array.from({ length: random.below(8) }, () => http2Frame(random)),
       ]);
       tell(bytes);
-      await new Promise((done) => {
-        const socket = net.connect(Number(new URL(bank.service.url).port), "127.0.0.1", () => socket.write(bytes));
-        socket.on("error", () => {});
-        socket.on("data", () => {});
-        socket.once("close", done);
-        setTimeout(() => socket.destroy(), 30);
-      });
+      await answerOf(bank, bytes, 30);
     },
   };
+}
+
+/** What the service sends back until it closes the connection, at most for this time. */
+function answerOf(bank, bytes, waitMs) {
+  return new Promise((done) => {
+    const received = [];
+    const socket = net.connect(Number(new URL(bank.service.url).port), "127.0.0.1", () => socket.write(bytes));
+    socket.on("error", () => {});
+    socket.on("data", (chunk) => received.push(chunk));
+    socket.once("close", () => done(Buffer.concat(received)));
+    setTimeout(() => socket.destroy(), waitMs);
+  });
 }
 
 /** A request that the guard refuses tests nothing else. */

@@ -65,8 +65,9 @@ export async function openBank() {
     clients: { [VICTIM]: await clientOf(tokens, VICTIM), [OTHER]: await clientOf(tokens, OTHER) },
     ids: await fill(store, VICTIM),
     async close() {
-      await service.stop();
+      const clean = await service.stop();
       await processor.close();
+      return clean;
     },
   };
 }
