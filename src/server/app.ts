@@ -1,9 +1,9 @@
 import { getRequestListener } from "@hono/node-server";
 import { type Context, Hono } from "hono";
+import { stackOf } from "../contract/error-causes.js";
 import { StatusCode } from "../contract/index.js";
 import type { NodeBindings } from "../token/peer-address.js";
 import type { AppParts, WebApp } from "./app-parts.js";
-import { stackOf } from "./call-errors.js";
 import { withCors } from "./http/cors.js";
 import { localCallersOnly } from "./http/local-callers.js";
 import { answerOn } from "./http/node-request.js";

@@ -7,8 +7,6 @@ import { QueueFull } from "./limits/work-queue.js";
 import type { Log } from "./log.js";
 import { busy, Refusal } from "./refusal.js";
 
-export { stackOf };
-
 /** Every error as the contract's status. */
 export function asStatusError(error: unknown): StatusError {
   if (error instanceof QueueFull) return busy(error.message, error.retryAfterSeconds);

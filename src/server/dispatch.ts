@@ -1,7 +1,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { secondsOf } from "../contract/duration.js";
-import { messagesOf } from "../contract/error-causes.js";
+import { messagesOf, stackOf } from "../contract/error-causes.js";
 import {
   type Context,
   Decision,
@@ -16,7 +16,7 @@ import { orAborted } from "../contract/on-abort.js";
 import { type LiveOperations, type Operations, operationOf } from "../contract/operations.js";
 import type { CallRates } from "../token/call-rates.js";
 import { AUDIO_OPERATIONS } from "./audio-operations.js";
-import { asStatusError, fromSender, stackOf } from "./call-errors.js";
+import { asStatusError, fromSender } from "./call-errors.js";
 import type { Caller, Guard } from "./guard.js";
 import type { LiveCallEntry, LiveCalls } from "./limits/live-calls.js";
 import type { UploadBudget } from "./limits/upload-budget.js";

@@ -22,7 +22,7 @@ export function fileFault(error: unknown): string | null {
 
 const NO_SPACE: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT"]);
 
-/** A full disk is no mistake of the user: the same works when there is space again. */
+/** A full disk is not a mistake of the user: the same works when there is space again. */
 export const isOutOfSpace = (error: unknown): boolean => NO_SPACE.has((error as NodeJS.ErrnoException).code);
 
 /** Why a path cannot be used, or the message of the error. */

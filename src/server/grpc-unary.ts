@@ -2,9 +2,10 @@ import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 
 import { type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { stackOf } from "../contract/error-causes.js";
 import { StatusCode, type StatusError } from "../contract/index.js";
 import { METHODS } from "../contract/operations.js";
-import { asStatusError, callerGone, stackOf } from "./call-errors.js";
+import { asStatusError, callerGone } from "./call-errors.js";
 import { connectErrorOf } from "./connect-error.js";
 import type { Dispatcher } from "./dispatch.js";
 import { plainMessage } from "./grpc-message.js";

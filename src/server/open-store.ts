@@ -71,7 +71,7 @@ function keyFrom(seal: ServerConfig["seal"], name: "masterKey" | "previousMaster
   }
 }
 
-/** A key service that does not answer is no wrong setting. */
+/** A key service that does not answer is not a wrong setting. */
 class CommandFailure extends Error {}
 
 function printedBy(command: string): string {

@@ -29,9 +29,10 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import { LONGEST_TIMEOUT_MS } from "../contract/call-limit.js";
+import { stackOf } from "../contract/error-causes.js";
 import { LiveProcessor, StatusCode, StatusError } from "../contract/index.js";
 import { METHODS, SERVICES } from "../contract/operations.js";
-import { asStatusError, endedWith, stackOf } from "./call-errors.js";
+import { asStatusError, endedWith } from "./call-errors.js";
 import { connectErrorOf } from "./connect-error.js";
 import type { Call, Dispatcher } from "./dispatch.js";
 import { plainMessage } from "./grpc-message.js";
@@ -98,7 +99,7 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
     try {
       call = universalRequestFromNodeRequest(request, response, undefined, caller);
     } catch {
-      // Host and path are no URL, or there is no host.
+      // Host and path are not a URL, or the host is missing.
       response.writeHead(400);
       response.end();
       return;

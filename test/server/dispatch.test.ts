@@ -1,6 +1,7 @@
 import { create, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it, vi } from "vitest";
+import { stackOf } from "../../src/contract/error-causes.js";
 import {
   AddMediaSegmentRequestSchema,
   AddMediaSegmentResponseSchema,
@@ -11,7 +12,7 @@ import {
   StatusError,
 } from "../../src/contract/index.js";
 import { type LiveOperations, METHODS, type Operations } from "../../src/contract/operations.js";
-import { asStatusError, callerGone, endedWith, stackOf } from "../../src/server/call-errors.js";
+import { asStatusError, callerGone, endedWith } from "../../src/server/call-errors.js";
 import { type Call, Dispatcher, type DispatchLimits } from "../../src/server/dispatch.js";
 import type { Guard } from "../../src/server/guard.js";
 import { LiveCalls } from "../../src/server/limits/live-calls.js";

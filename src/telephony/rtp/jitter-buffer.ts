@@ -77,7 +77,7 @@ export class JitterBuffer {
     for (const packet of this.#waiting.values())
       if (!nearest || distance(this.#due!, packet.sequence) < distance(this.#due!, nearest.sequence)) nearest = packet;
     const packets = distance(this.#due!, nearest!.sequence);
-    // The time may have moved further: a sender that pauses, or begins to count anew, has not lost what it never sent.
+    // The time may have moved further: a sender that pauses, or restarts its clock, has not lost what it never sent.
     const samples = Math.min(this.#passed(nearest!), packets * this.#packetSamples);
     this.#due = nearest!.sequence;
     this.#dueTimestamp = (this.#dueTimestamp + samples) >>> 0;

@@ -51,7 +51,7 @@ export class Table<Row> {
   }
 }
 
-/** Names may be one long word. The browser's translator must leave them as they are: "Rose" is no flower here. */
+/** Names may be one long word. The browser's translator must leave them as they are: "Rose" is not a flower here. */
 export const nameCell = (value: string): Cell =>
   value ? element("span", { class: "name", translate: "no" }, readable(value)) : strings.none;
 
