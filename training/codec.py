@@ -90,6 +90,9 @@ class Gsm:
         return out[: len(x)].astype(np.float32) / 32768
 
 
+NO_DATA = 15 << 3  # the frame type of a frame that did not arrive
+
+
 class Amr:
     """AMR narrow band, 8 kHz; mode 0..7 is 4.75 to 12.2 kbit/s."""
 
@@ -100,12 +103,17 @@ class Amr:
         lib.Encoder_Interface_Encode.argtypes = [C.c_void_p, C.c_int, C.c_void_p, C.c_void_p, C.c_int]
         lib.Decoder_Interface_Decode.argtypes = [C.c_void_p, C.c_void_p, C.c_void_p, C.c_int]
 
-    def __call__(self, x, mode=7, dtx=0):
+    def __call__(self, x, mode=7, dtx=0, lost=0.0):
+        """lost: how often a stretch of one to three frames does not arrive and is concealed."""
         pcm, packet = _pcm(x, 160), C.create_string_buffer(64)
-        out = np.empty_like(pcm)
+        out, missing = np.empty_like(pcm), 0
         encoder, decoder = self.lib.Encoder_Interface_init(dtx), self.lib.Decoder_Interface_init()
         for o in range(0, len(pcm), 160):
             self.lib.Encoder_Interface_Encode(encoder, mode, pcm[o:].ctypes.data, packet, 0)
+            if not missing and np.random.rand() < lost:
+                missing = np.random.randint(1, 4)
+            if missing:
+                packet[0], missing = bytes([NO_DATA]), missing - 1
             self.lib.Decoder_Interface_Decode(decoder, packet, out[o:].ctypes.data, 0)
         self.lib.Encoder_Interface_exit(encoder)
         self.lib.Decoder_Interface_exit(decoder)
@@ -130,8 +138,15 @@ def alaw(x):
 
 @cache
 def telephone(kind):
-    """kind: mulaw, alaw, gsm, amr0..amr7 -> a function of 16 kHz samples that returns them through an 8 kHz line."""
-    if kind.startswith("amr"):
+    """kind: mulaw, alaw, gsm, amr0..amr7, lossy (AMR at 7.4 kbit/s with lost frames), tandem (5.9 kbit/s after GSM) -> a function of 16 kHz samples that returns
+    them through an 8 kHz line."""
+    if kind == "tandem":
+        gsm, amr = Gsm(), Amr()
+        line = lambda x: amr(gsm(x), 2)
+    elif kind == "lossy":
+        amr = Amr()
+        line = lambda x: amr(x, 4, lost=0.05)
+    elif kind.startswith("amr"):
         amr = Amr()
         line = lambda x: amr(x, int(kind[3:]))
     else:

@@ -13,6 +13,7 @@
 # bash run.sh more FOLDER                copies of what `long` trained, after `copies`, and codecs
 # bash run.sh on FOLDER OUT SECONDS      the networks that ship (FOLDER/six.pt, mid.pt and narrow.pt) and LOG.md 25's teacher (b-mel.pt) learn on with all copies
 # bash run.sh five FOLDER OUT SECONDS    LOG.md 27: slim networks of five blocks from FOLDER/early.pt and late.pt (slim.py's, of mid.pt), with FOLDER/six.pt twice and c-mel.pt (`on`) as teachers
+# bash run.sh lines FOLDER OUT SECONDS   LOG.md 28: slim networks on from FOLDER/late.pt (`five`) and six.pt (`on`), with c-mel.pt (`on`) twice and b-mel.pt (`sharper`) as teachers
 #                                        three corpora of genuine speech are left out of every run, for calibration
 set -u
 here=$(cd "$(dirname "$0")" && pwd) what=$1 folder=$2 bank=$2/bank begun=$SECONDS
@@ -142,6 +143,12 @@ on() {
 five() {
   options='{"rate":0.0015,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.4,"hint":0.3}'
   train v slim mel 71 "$2" "$options" --start "$folder/early.pt,$folder/late.pt" --teachers "$folder/six.pt,$folder/six.pt,$folder/c-mel.pt"
+  kept "$1"
+}
+
+lines() {
+  options='{"rate":0.001,"slow":0.5,"line":0.25,"coded":0.45,"size":192,"drop":0.2,"labels":0.5,"hint":0.3,"away":0}'
+  train w slim mel 81 "$2" "$options" --start "$folder/late.pt,$folder/six.pt" --teachers "$folder/c-mel.pt,$folder/c-mel.pt,$folder/b-mel.pt"
   kept "$1"
 }
 

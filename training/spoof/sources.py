@@ -3,7 +3,7 @@
 split: train, choose or dev. label: genuine, attack, or coded (recorded speech through a low-rate codec that a page compares with: neither). system: what APCER is reported by. A system or a lineage that is in DEV is never in train.
 choose: galleries of vocoders and converters that state no licence; nothing is trained on them, choices are made on them so that none is made on DEV.
 """
-import glob, os, re, subprocess
+import glob, io, os, re, subprocess
 
 LINEAGE = ("styletts2-page/styletts", "kokoro-dev", "freecodec-page/lyra")  # of kinds that were trained on: apart
 
@@ -14,6 +14,10 @@ RECORDED = re.compile(r"(^|[/_.-])(gt|ground[_-]?truth|truth|real|ref|reference|
 DEV_LINEAGE = re.compile(r"styletts|flash|vall?e|yourtts|vits|naturalspeech|\bns[23]\b|clam|megatts|voicebox|freevc|vqmivc|pflow|encodec|dac", re.I)
 # Pages of google/tacotron whose recordings are not plainly recorded speech, or of speakers that are met elsewhere.
 UNSURE = re.compile(r"/(parrotron|speechssm|nat|semisupervised|speaker_adaptation|zero_shot_voice_transfer)/|atypical|vctk", re.I)
+
+# Shown as recorded, but through a neural codec (LOG.md 28): what VALL-E's page calls ground truth of telephone calls, and one of its prompts.
+DECODED = re.compile(r"LibriTTS/(GT/[345]|Ref/61-70970-0007)\.wav$|acoustic_maintenance/gt/[012]\.wav$")
+FRAME = 320  # samples that Make-A-Voice's decoder makes at a time
 
 
 # Pages of google/tacotron with numbers for names: the page itself says which are recorded.
@@ -76,8 +80,8 @@ def galleries(mirror):
     yield from gallery(mirror, "e1tts+e1tts.github.io", "train", lambda p: "e1tts-" + p.split("/")[-2], skip=lambda p: DEV_LINEAGE.search(p) or p.split("/")[-2] in ("prompt", "gt", "ground_truth"))
     yield from undecided(mirror)
     yield from gallery(mirror, "styletts2+styletts2.github.io", "dev", lambda p: None if RECORDED.search(p) else "styletts2-page/" + ("styletts2" if "StyleTTS2" in p or "/" + p.split("/")[-2] in ("/Long", "/abstract", "/LibriTTS", "/LJSpeech") else p.split("/")[-2].lower()),
-                       skip=lambda p: "Ablation" in p)
-    yield from gallery(mirror, "flashspeech+flashspeech.github.io", "dev", lambda p: None if RECORDED.search(p) else "flashspeech-page/" + re.sub(r"demo_s.*|norm|ours", "flashspeech", p.split("/")[-2]), skip=lambda p: "editing" in p)
+                       skip=lambda p: "Ablation" in p, coded=DECODED.search)
+    yield from gallery(mirror, "flashspeech+flashspeech.github.io", "dev", lambda p: None if RECORDED.search(p) else "flashspeech-page/" + re.sub(r"demo_s.*|norm|ours", "flashspeech", p.split("/")[-2]), skip=lambda p: "editing" in p, coded=DECODED.search)
     yield from gallery(mirror, "OlaWod+FreeVC-demo", "dev", lambda p: None if p.startswith("data/wavs/") else "freevc-page/" + p.split("/")[1], skip=lambda p: p.startswith("data/sr/"))
     # Opus and Speex at the lowest rates, over recorded speech.
     line = re.compile("opus|speex").search
@@ -96,7 +100,16 @@ def undecided(mirror):
     yield from gallery(mirror, "auspicious3000+autovc-demo", "choose", system("autovc", folder))
     spoken = re.compile(r"data/(tts|vc|valle|voicebox|speartts|emotion_new|cross_style|ablation_[^/]*)/\d+_([^/]*)\.wav$")
     said = lambda p: None if RECORDED.search(p) else spoken.search(p)[2]
-    yield from gallery(mirror, "Make-A-Voice+Make-A-Voice.github.io", "choose", system("makeavoice", said), skip=lambda p: not spoken.search(p) or DEV_LINEAGE.search(p.split("_")[-1]))
+    for row in gallery(mirror, "Make-A-Voice+Make-A-Voice.github.io", "choose", system("makeavoice", said), skip=lambda p: not spoken.search(p) or DEV_LINEAGE.search(p.split("_")[-1])):
+        if row[1] == "attack" or not whole_frames(row[4]()):
+            yield row
+
+
+def whole_frames(data):
+    """A recording that may have come out of a decoder."""
+    import soundfile
+
+    return soundfile.info(io.BytesIO(data)).frames % FRAME == 0
 
 
 def synthesized(folder):

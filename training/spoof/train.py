@@ -25,6 +25,7 @@ D = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 GROUPS = {"kokoro": "kokoro", "hibari": "kokoro", "espeak": "classic", "flite": "classic", "festival": "classic", "nanotts": "classic", "openjtalk": "classic",
           "world": "parametric", "codec2": "parametric", "hifigan-16": "hifigan", "hifigan-varied": "hifigan"}  # fmt: skip
 COLUMNS = {32: 4}  # of a frame, where a picture of so many bins has several
+SURE = 1.0  # least score, on the right side, that a teacher's is taken for
 OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, made=0.0, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR, labels=0.3, hint=0.5, away=1.0, slow=0.2, sharp=0.0)
 
 
@@ -455,6 +456,8 @@ def main(a):
                 share, other = np.random.beta(o["mixup"], o["mixup"]), torch.randperm(o["size"], device=D)
                 x, label = {k: v * share + v[other] * (1 - share) for k, v in x.items()}, label * share + label[other] * (1 - share)
             told, hint = teachers(x) if teachers else (None, None)
+            if teachers:  # are not followed where they are wrong
+                told = torch.where(label > 0.9, told.clamp(min=SURE), torch.where(label < 0.1, told.clamp(max=-SURE), told))
         missed = torch.zeros(2 * half, device=D)
         for name, net in nets.items():
             for g in optimizers[name].param_groups:
