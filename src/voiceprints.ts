@@ -21,10 +21,10 @@ import {
 import { limitsFault } from "./contract/operation-options.js";
 import type { OperationOptions, Operations } from "./contract/operations.js";
 import { type NamesOf, optionsFault } from "./contract/options-fault.js";
+import { invalid } from "./contract/refusal.js";
 import { type Analysis, type Answer, analysisOf, answerOf, type Identification } from "./easy-door/answers.js";
 import { type Audio, assertRate, recordingOf } from "./easy-door/audio.js";
 import { EnrollmentListener, enrollmentOf, Listener, type LiveAccess } from "./easy-door/listener.js";
-import { unfit } from "./easy-door/unfit.js";
 import type { ExportedProfile } from "./processor/export-profile.js";
 import { open, SealedExportError, seal } from "./sealed-export.js";
 import { typeName } from "./type-name.js";
@@ -231,9 +231,9 @@ export class Voiceprints {
   /** Checks audio that is still arriving: `push` chunks until `answer` is set, or call `finish`. */
   async listen(target: Target & AttackChoices, rateHz: number, choices: CallChoices = {}): Promise<Listener> {
     if (typeof target !== "object" || target === null)
-      throw unfit("target", "missing", `listen needs a target to check, such as { persons: ["ada"] }, got ${target}`);
+      throw invalid("target", "missing", `listen needs a target to check, such as { persons: ["ada"] }, got ${target}`);
     const fault = optionsFault(target, targetChoices, "target");
-    if (fault !== null) throw unfit("target", "malformed", fault);
+    if (fault !== null) throw invalid("target", "malformed", fault);
     const live = this.#liveAccess();
     assertRate(rateHz, live.rates);
     assertChoices(choices, callChoices);
@@ -291,12 +291,12 @@ export class Voiceprints {
     choices: { readonly passphrase: string; readonly name?: string },
   ): Promise<NamedProfile[]> {
     if (typeof choices?.passphrase !== "string")
-      throw unfit("passphrase", "missing", `import needs { passphrase: "…" }, got ${given(choices)}`);
+      throw invalid("passphrase", "missing", `import needs { passphrase: "…" }, got ${given(choices)}`);
     assertKnown(choices, importChoices);
     if (choices.name !== undefined) assertName(choices.name);
     const exported = await asFieldViolation(async () => open(await textOf(sealed), choices.passphrase));
     const profiles = Array.isArray(exported) ? (exported as ExportedProfile[]) : [];
-    if (profiles.length === 0) throw unfit("sealed", "empty", "the sealed export contains no voiceprint");
+    if (profiles.length === 0) throw invalid("sealed", "empty", "the sealed export contains no voiceprint");
     const context = { gkScopeId: { value: this.settings.scope } };
     const imported: NamedProfile[] = [];
     const importAll = async () => {
@@ -350,7 +350,7 @@ export class Voiceprints {
     choices: EnrollChoices,
   ): Promise<Enrollment> {
     if (!Array.isArray(recordings) || recordings.length === 0)
-      throw unfit("recordings", "empty", "recordings must be a list of at least one recording");
+      throw invalid("recordings", "empty", "recordings must be a list of at least one recording");
     assertName(name);
     return this.#inSession(choices, enrollChoices, async (context, choices) => {
       // All recordings are read before anything is stored, so that a rejected call leaves no new profile and no partial enrollment.
@@ -513,8 +513,8 @@ export class Voiceprints {
       return all.filter((profile) => tag === undefined || profile.tag === tag);
     }
     if (!Array.isArray(names))
-      throw unfit("names", "malformed", `the names of ${kind}s must be a list, got ${typeof names}`);
-    if (names.length === 0) throw unfit("names", "empty", `the list of ${kind}s must have at least one name`);
+      throw invalid("names", "malformed", `the names of ${kind}s must be a list, got ${typeof names}`);
+    if (names.length === 0) throw invalid("names", "empty", `the list of ${kind}s must have at least one name`);
     return each(names, async (name) => ({ id: await this.#existingProfile(kind, name, choices), name }));
   }
 
@@ -531,7 +531,7 @@ export class Voiceprints {
     assertName(name);
     // A passphrase that is missing must not give an export that is not sealed.
     if (choices !== undefined && typeof choices?.passphrase !== "string")
-      throw unfit("passphrase", "missing", sealingNeeds(choices));
+      throw invalid("passphrase", "missing", sealingNeeds(choices));
     if (choices !== undefined) assertKnown(choices, exportChoices);
     const { scope } = this.settings;
     const context = { gkScopeId: { value: scope } };
@@ -547,7 +547,7 @@ export class Voiceprints {
     const trained = profiles.filter(({ template }) => template !== null);
     if (trained.length === 0) {
       const message = `the voiceprint of the ${kind} "${name}" is not trained and could not be imported; finish its enrollment first`;
-      throw unfit("name", "not_trained", message);
+      throw invalid("name", "not_trained", message);
     }
     return asFieldViolation(() => seal(trained, choices.passphrase));
   }
@@ -603,7 +603,7 @@ async function asFieldViolation<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof SealedExportError) throw unfit(error.field, "unusable", error.message);
+    if (error instanceof SealedExportError) throw invalid(error.field, "unusable", error.message);
     throw error;
   }
 }
@@ -612,7 +612,11 @@ function textOf(sealed: string | Uint8Array | Blob): string | Promise<string> {
   if (typeof sealed === "string") return sealed;
   if (sealed instanceof Uint8Array) return new TextDecoder().decode(sealed);
   if (sealed instanceof Blob) return sealed.text();
-  throw unfit("sealed", "malformed", `a sealed export must be a string, a Uint8Array or a Blob, got ${typeof sealed}`);
+  throw invalid(
+    "sealed",
+    "malformed",
+    `a sealed export must be a string, a Uint8Array or a Blob, got ${typeof sealed}`,
+  );
 }
 
 /** An enrolled segment with the id of its processed audio. */
@@ -697,9 +701,9 @@ const importChoices = { passphrase: true, name: true };
 /** For callers without a type checker: these would be noticed late, or not at all. */
 function assertKnown(choices: object, known: object): void {
   if (typeof choices !== "object" || choices === null)
-    throw unfit("choices", "malformed", `the choices of a call must be an object, got ${choices}`);
+    throw invalid("choices", "malformed", `the choices of a call must be an object, got ${choices}`);
   const fault = optionsFault(choices, known);
-  if (fault !== null) throw unfit("choices", "unknown", fault);
+  if (fault !== null) throw invalid("choices", "unknown", fault);
 }
 
 function assertChoices(choices: CallChoices, known: object): void {
@@ -707,16 +711,16 @@ function assertChoices(choices: CallChoices, known: object): void {
   assertTag(choices);
   const { signal, timeoutMs, onProgress } = choices;
   const fault = limitsFault({ signal, timeoutMs, onProgress } as OperationOptions);
-  if (fault !== null) throw unfit("choices", "malformed", fault);
+  if (fault !== null) throw invalid("choices", "malformed", fault);
 }
 
 function assertTag({ tag }: { readonly tag?: string }): void {
   if (tag !== undefined && typeof tag !== "string")
-    throw unfit("tag", "malformed", `tag must be a string, got ${typeName(tag)}`);
+    throw invalid("tag", "malformed", `tag must be a string, got ${typeName(tag)}`);
 }
 
 function assertName(name: string): void {
-  if (typeof name !== "string" || name === "") throw unfit("name", "malformed", "name must be a non-empty string");
+  if (typeof name !== "string" || name === "") throw invalid("name", "malformed", "name must be a non-empty string");
 }
 
 const callOptions = ({ signal, timeoutMs }: CallChoices): OperationOptions => ({

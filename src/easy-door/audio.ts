@@ -6,9 +6,9 @@ import { readRecording } from "../audio/read-recording.js";
 import { sampleEncodings } from "../audio/sample-encoding.js";
 import { floatWav } from "../audio/wav-writer.js";
 import type { StatusError } from "../contract/index.js";
+import { invalid } from "../contract/refusal.js";
 import { isMoved } from "../engine/moved.js";
 import type { Recording } from "../workflow.js";
-import { unfit } from "./unfit.js";
 
 /**
  * A recording (WAV, or compressed if it can be decoded), headerless bytes, or mono samples in -1..1; it must not change until the call has
@@ -56,8 +56,8 @@ export async function recordingOf(audio: Audio, place?: string): Promise<Recordi
   throw notAudio(message, place);
 }
 
-const notAudio = (message: string, name: string | undefined): StatusError =>
-  unfit("audio", "not_audio", name === undefined ? message : `${name}: ${message}`);
+const notAudio = (message: string, name?: string): StatusError =>
+  invalid("audio", "not_audio", name === undefined ? message : `${name}: ${message}`);
 
 /** Neither `fetch` nor encryption takes memory that is shared with other threads. */
 const unshared = (bytes: Uint8Array): Uint8Array => (bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice());
@@ -94,23 +94,17 @@ export function samplesOfChunk(chunk: AudioChunk, rateHz: number): Float32Array 
     if (bytes.length === 0) return new Float32Array();
     const size = sampleEncodings[encoding]?.bytesPerSample ?? 1;
     if (bytes.length % size !== 0)
-      throw unfit(
-        "audio",
-        "not_audio",
+      throw notAudio(
         `the length must be a multiple of ${size} bytes (one ${encoding} sample), got ${bytes.length} bytes`,
       );
     try {
       return joined([...readRecording(bytes, { encoding, rateHz, channels: 1 }).read(1)]);
     } catch (error) {
-      throw unfit("audio", "not_audio", (error as Error).message);
+      throw notAudio((error as Error).message);
     }
   }
   const given = chunk === null ? "null" : typeof chunk === "object" ? (chunk as object).constructor.name : typeof chunk;
-  throw unfit(
-    "audio",
-    "not_audio",
-    `a chunk must be a Float32Array, an Int16Array or { bytes: Uint8Array, encoding }, got ${given}`,
-  );
+  throw notAudio(`a chunk must be a Float32Array, an Int16Array or { bytes: Uint8Array, encoding }, got ${given}`);
 }
 
 function bounded(chunk: Float32Array): Float32Array {
@@ -119,7 +113,7 @@ function bounded(chunk: Float32Array): Float32Array {
     const bytes = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     sampleEncodings.float32.decode(samples, bytes, 0, Float32Array.BYTES_PER_ELEMENT);
   } catch (error) {
-    throw unfit("audio", "not_audio", (error as Error).message);
+    throw notAudio((error as Error).message);
   }
   return samples;
 }
@@ -128,15 +122,11 @@ function bounded(chunk: Float32Array): Float32Array {
 function assertHere(audio: unknown): void {
   const buffer = ArrayBuffer.isView(audio) ? audio.buffer : audio;
   if (!(buffer instanceof ArrayBuffer && isMoved(buffer))) return;
-  throw unfit(
-    "audio",
-    "not_audio",
-    "the memory of this audio was moved to another thread by an earlier call; pass that call a copy",
-  );
+  throw notAudio("the memory of this audio was moved to another thread by an earlier call; pass that call a copy");
 }
 
 export function assertRate(rateHz: number, [lowest, highest]: readonly [number, number]): void {
   if (Number.isInteger(rateHz) && rateHz >= lowest && rateHz <= highest) return;
   const range = [lowest, highest].map((rate) => rate.toLocaleString("en")).join(" to ");
-  throw unfit("rate", "out_of_range", `rateHz must be a whole number from ${range}, got ${rateHz}`);
+  throw invalid("rate", "out_of_range", `rateHz must be a whole number from ${range}, got ${rateHz}`);
 }

@@ -1,15 +1,10 @@
 /** The errors that an operation throws, and how other failures map to the contract's status codes. */
 
 import { StatusCode, StatusError, statusError } from "../contract/index.js";
-import { fieldViolation } from "../contract/mandatory.js";
+import { refusal } from "../contract/refusal.js";
 import { duration } from "./messages.js";
 
-/** A refused request: `field` says where, `violation` is a word that a program can compare. */
-export const refusal = (statusCode: StatusCode, field: string, violation: string, message: string): StatusError =>
-  new StatusError({ statusCode, message, fieldViolations: [fieldViolation(field, violation, message)] });
-
-export const invalid = (field: string, violation: string, message: string): StatusError =>
-  refusal(StatusCode.INVALID_REQUEST, field, violation, message);
+export { invalid, refusal } from "../contract/refusal.js";
 
 export const notFound = (field: string, message: string): StatusError =>
   refusal(StatusCode.NOT_FOUND, field, "unknown", message);
