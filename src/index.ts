@@ -17,6 +17,7 @@ import { localAccess } from "./local-access.js";
 import { VoiceprintsProcessor, type VoiceprintsProcessorOptions } from "./processor/voiceprints-processor.js";
 import { createMemoryStore } from "./store/memory.js";
 import type { Store } from "./store/port.js";
+import { typeName } from "./type-name.js";
 import { ConfigurationError, configurationSets, defaultConfigurationSetId } from "./voiceprint/configuration-set.js";
 import { Voiceprints } from "./voiceprints.js";
 
@@ -161,7 +162,7 @@ export async function openVoiceprints(options: OpenOptions = {}): Promise<Voicep
   const { engineOptions: ofEngine, scope = "default", configset = defaultConfigurationSetId, ...rest } = options;
   if (typeof scope !== "string" || scope === "")
     throw new ConfigurationError(
-      `scope must be a non-empty string, got ${scope === "" ? "an empty one" : typeof scope}`,
+      `scope must be a non-empty string, got ${scope === "" ? "an empty one" : typeName(scope)}`,
     );
   if (ofEngine !== undefined) checkOptions(ofEngine, engineOptionNames, "engineOptions");
   const sets = configurationSets(options.configurationSets);

@@ -513,7 +513,7 @@ export class Voiceprints {
       return all.filter((profile) => tag === undefined || profile.tag === tag);
     }
     if (!Array.isArray(names))
-      throw invalid("names", "malformed", `the names of ${kind}s must be a list, got ${typeof names}`);
+      throw invalid("names", "malformed", `the names of ${kind}s must be a list, got ${typeName(names)}`);
     if (names.length === 0) throw invalid("names", "empty", `the list of ${kind}s must have at least one name`);
     return each(names, async (name) => ({ id: await this.#existingProfile(kind, name, choices), name }));
   }
@@ -612,11 +612,8 @@ function textOf(sealed: string | Uint8Array | Blob): string | Promise<string> {
   if (typeof sealed === "string") return sealed;
   if (sealed instanceof Uint8Array) return new TextDecoder().decode(sealed);
   if (sealed instanceof Blob) return sealed.text();
-  throw invalid(
-    "sealed",
-    "malformed",
-    `a sealed export must be a string, a Uint8Array or a Blob, got ${typeof sealed}`,
-  );
+  const message = `a sealed export must be a string, a Uint8Array or a Blob, got ${typeName(sealed)}`;
+  throw invalid("sealed", "malformed", message);
 }
 
 /** An enrolled segment with the id of its processed audio. */
@@ -672,8 +669,8 @@ async function unlessErased<T>(all: boolean, work: () => Promise<T>): Promise<T>
 /** The type of a passphrase that is not a string. */
 const given = (choices: unknown): string =>
   typeof choices === "object" && choices
-    ? `{ passphrase: ${typeof (choices as { passphrase?: unknown }).passphrase} }`
-    : typeof choices;
+    ? `{ passphrase: ${typeName((choices as { passphrase?: unknown }).passphrase)} }`
+    : typeName(choices);
 
 const sealingNeeds = (choices: unknown): string =>
   `a sealed export needs { passphrase: "…" }, got ${given(choices)}; without a second argument the export is not sealed`;

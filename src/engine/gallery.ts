@@ -1,4 +1,5 @@
 /** Searches many voices at once, in a separate WebAssembly instance that grows as needed (assembly/score/gallery.ts). */
+import { typeName } from "../type-name.js";
 import { badArgument, EngineError } from "./engine-error.js";
 import { Kernels } from "./kernels.js";
 import type { Gallery, GalleryHit } from "./port.js";
@@ -36,7 +37,7 @@ export class WasmGallery implements Gallery {
   }
 
   set(id: string, embedding: Float32Array): void {
-    if (typeof id !== "string") throw badArgument(`the id of a voice must be a string, got ${typeof id}`);
+    if (typeof id !== "string") throw badArgument(`the id of a voice must be a string, got ${typeName(id)}`);
     const { run } = this.#checked(embedding);
     const row = this.#rowOf.get(id) ?? this.#free.pop() ?? this.#ids.length;
     if (row >= run.galleryCapacity()) this.#grow();

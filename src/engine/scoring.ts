@@ -1,4 +1,5 @@
 /** Templates, scores and the summary of a voice, computed by the kernels of assembly/score. */
+import { typeName } from "../type-name.js";
 import { type Calibration, featureNames, leastSpread, type Term } from "./calibration.js";
 import { badArgument, badModel, EngineError } from "./engine-error.js";
 import type { Kernels } from "./kernels.js";
@@ -19,7 +20,7 @@ export type VoiceSummary = Pick<VoiceAnalysis, "embedding" | "voiceClass" | "spe
 /** Checks that this is a unit vector of the model's length: nothing else is ever scored. */
 export function checkEmbedding(embedding: Float32Array, dimensions: number): void {
   if (!(embedding instanceof Float32Array) || embedding.length !== dimensions) {
-    const got = embedding instanceof Float32Array ? `${embedding.length} numbers` : typeof embedding;
+    const got = embedding instanceof Float32Array ? `${embedding.length} numbers` : typeName(embedding);
     throw new EngineError(
       "BAD_EMBEDDING",
       `expected an embedding of ${dimensions} numbers in a Float32Array, got ${got}`,
@@ -199,7 +200,7 @@ export class Scoring {
   threshold(rate: number, score: Expectation): number {
     if (!(rate > 0 && rate < 1)) throw badArgument(`the false-accept rate must be above 0 and below 1, got ${rate}`);
     if (!score?.ratios || !score.impostors)
-      throw badArgument(`threshold needs a result of engine.score as its second argument, got ${typeof score}`);
+      throw badArgument(`threshold needs a result of engine.score as its second argument, got ${typeName(score)}`);
     const { ratios, impostors } = score;
     const cosine = this.#kernels.run.impostorCosine(rate, impostors.center, impostors.spread);
     return ratios.unlike + cosine * (ratios.identical - ratios.unlike);

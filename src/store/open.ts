@@ -1,4 +1,5 @@
 /** A store as a configuration names it: "memory", a folder, or the URL of a PostgreSQL. For programs on Node. */
+import { typeName } from "../type-name.js";
 import { createMemoryStore } from "./memory.js";
 import type { Store } from "./port.js";
 import type { KeyOptions } from "./sql/open.js";
@@ -27,7 +28,7 @@ const isUrl = (location: string) => /^[a-z][a-z0-9+.-]*:\/\//i.test(location);
 
 /** A URL without its rest, which may hold a password. */
 const shown = (location: unknown): string =>
-  typeof location === "string" ? `"${location.replace(/:\/\/.*/s, "://…")}"` : typeof location;
+  typeof location === "string" ? `"${location.replace(/:\/\/.*/s, "://…")}"` : typeName(location);
 
 /** A master key from an environment variable or a secret file: 64 hexadecimal digits or base64. */
 export function parseMasterKey(text: string): Uint8Array {

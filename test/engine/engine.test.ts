@@ -235,9 +235,15 @@ describe("bad input: a named error or a measured verdict", () => {
       await expect(engine.score([template!], { ...voice, ...wrong })).rejects.toThrow(refusal);
       await expect(engine.score([{ ...template!, ...wrong }], voice)).rejects.toThrow(refusal);
     }
-    expect(() => engine.gallery().set(5 as never, embedding!)).toThrow(
-      "the id of a voice must be a string, got number",
-    );
+    for (const [id, got] of [
+      [5, "number"],
+      [null, "null"],
+    ] as const)
+      expect(() => engine.gallery().set(id as never, embedding!)).toThrow(
+        `the id of a voice must be a string, got ${got}`,
+      );
+    expect(() => engine.gallery().set("ada", null as never)).toThrow("in a Float32Array, got null");
+    expect(() => engine.threshold(0.01, null as never)).toThrow("as its second argument, got null");
   });
 
   test("a stream that failed stays failed: no recording with a gap is analyzed", async () => {

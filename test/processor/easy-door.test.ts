@@ -135,6 +135,12 @@ describe("the ten-line program", () => {
       expect(await refusal(voice.analyze(recorded(bob, 6), choices))).toMatchObject({ fields: ["names empty"] });
     expect(await refusal(voice.listen(undefined as never, rateHz))).toMatchObject({ fields: ["target missing"] });
     expect(await refusal(voice.import("{}", undefined as never))).toMatchObject({ fields: ["passphrase missing"] });
+    const nothing = null as never;
+    await expect(voice.identify(recorded(bob, 6), nothing)).rejects.toThrow("must be a list, got null");
+    await expect(voice.import("{}", nothing)).rejects.toThrow('import needs { passphrase: "…" }, got null');
+    await expect(voice.import("{}", { passphrase: nothing })).rejects.toThrow("got { passphrase: null }");
+    const passphrase = "long enough";
+    await expect(voice.import(nothing, { passphrase })).rejects.toThrow("a Uint8Array or a Blob, got null");
   });
 
   test("choices of the wrong kind are rejected, and audio that was moved away", async () => {

@@ -43,6 +43,7 @@ test.each([
   [{ store: Promise.resolve() }, "store must be an opened store: await openIndexedDbStore(), got a promise"],
   [{ store: {} }, "store must be an opened store: await openIndexedDbStore(), got object"],
   [{ scope: 5 }, "scope must be a non-empty string, got number"],
+  [{ scope: null }, "scope must be a non-empty string, got null"],
   [{ scope: "" }, "scope must be a non-empty string, got an empty one"],
   [{ retention: 5 }, "retention must be an object, got number"],
   [{ retention: { audioSecond: 60 } }, "unknown option retention.audioSecond (did you mean audioSeconds?)"],

@@ -686,6 +686,7 @@ test("a master key is 32 bytes in hexadecimal or base64", () => {
 test.each([
   ["", '""'],
   [undefined, "undefined"],
+  [null, "null"],
   ["mysql://root:secret@db/voices", '"mysql://…"'],
 ])("%j is not the location of a store", async (location, shown) => {
   await expect(openStore(location as string)).rejects.toThrow(

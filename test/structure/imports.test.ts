@@ -13,10 +13,10 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const allowed: Record<string, readonly string[]> = {
   audio: ["./type-name"],
   browser: ["engine", "audio"],
-  engine: ["contract/call-limit", "contract/on-abort", "contract/options-fault", "./type-name"],
+  engine: ["audio/joined", "contract/call-limit", "contract/on-abort", "contract/options-fault", "./type-name"],
   contract: ["./type-name"],
   microphone: [],
-  store: ["engine/port", "contract"],
+  store: ["engine/port", "contract", "./type-name"],
   voiceprint: ["contract"],
   processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port", "store/contention"],
   token: ["contract", "store/port", "engagement", "./languages"],
