@@ -1,20 +1,29 @@
 import { SealError, StoreError } from "./errors.js";
 
-/** The same parts of a store; their methods throw once it is closed, also those that were waiting for the database then. */
-export function refuseWhenClosed<Parts extends object>(parts: Parts, isClosed: () => boolean): Parts {
-  return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, guarded(part, isClosed)])) as Parts;
+/**
+ * The same parts of a store; their methods throw once it is closed, also those that were waiting for the database then. `faultOf` turns what
+ * the database throws into an error of a store.
+ */
+export function refuseWhenClosed<Parts extends object>(
+  parts: Parts,
+  isClosed: () => boolean,
+  faultOf = (error: unknown) => error,
+): Parts {
+  const guard = (part: object) => guarded(part, isClosed, faultOf);
+  return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, guard(part)])) as Parts;
 }
 
 type Method = (...values: unknown[]) => Promise<unknown> | AsyncIterable<unknown>;
 
-function guarded(part: object, isClosed: () => boolean): object {
+function guarded(part: object, isClosed: () => boolean, faultOf: (error: unknown) => unknown): object {
   const assertOpen = () => {
     if (isClosed()) throw closed();
   };
   const rethrow = (error: unknown): never => {
+    const fault = faultOf(error);
     // A database that is being closed does not answer either.
-    const isClear = error instanceof SealError || (error instanceof StoreError && error.code !== "unavailable");
-    throw isClosed() && !isClear ? closed(error) : error;
+    const isClear = fault instanceof SealError || (fault instanceof StoreError && fault.code !== "unavailable");
+    throw isClosed() && !isClear ? closed(fault) : fault;
   };
   async function* items(method: Method, values: unknown[]): AsyncIterable<unknown> {
     assertOpen();

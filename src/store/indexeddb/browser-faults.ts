@@ -28,31 +28,4 @@ function faultOf(error: unknown, known: typeof faults): unknown {
 }
 
 export const openingFault = (error: unknown): unknown => faultOf(error, openingFaults);
-
-/** The same parts of a store, whose methods throw errors of a store. */
-export function withStoreFaults<Parts extends object>(parts: Parts): Parts {
-  const translated = (part: object) =>
-    Object.fromEntries(Object.entries(part).map(([name, method]) => [name, translatedMethod(method)]));
-  return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, translated(part)])) as Parts;
-}
-
-type Method = (...values: unknown[]) => Promise<unknown> | AsyncIterable<unknown>;
-
-const translatedMethod =
-  (method: Method): Method =>
-  (...values) => {
-    const result = method(...values);
-    return Symbol.asyncIterator in result ? translatedItems(result) : result.catch(rethrow);
-  };
-
-async function* translatedItems(items: AsyncIterable<unknown>): AsyncIterable<unknown> {
-  try {
-    yield* items;
-  } catch (error) {
-    rethrow(error);
-  }
-}
-
-function rethrow(error: unknown): never {
-  throw faultOf(error, faults);
-}
+export const storeFault = (error: unknown): unknown => faultOf(error, faults);

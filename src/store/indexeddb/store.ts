@@ -2,6 +2,7 @@
  * The store of a browser: IndexedDB, sealed with keys that the page cannot export, in a separate database.
  * The embedded PostgreSQL would be a download of five megabytes.
  */
+import { typeName } from "../../type-name.js";
 import { refuseWhenClosed } from "../closed.js";
 import { SealError, StoreError } from "../errors.js";
 import type { Store } from "../port.js";
@@ -9,7 +10,7 @@ import { webAead } from "../seal/aead.js";
 import { KeyRing, type KeyShelf } from "../seal/key-ring.js";
 import { openIndexedDbShelf } from "../seal/shelf-indexeddb.js";
 import { Vault } from "../seal/vault.js";
-import { openingFault, withStoreFaults } from "./browser-faults.js";
+import { openingFault, storeFault } from "./browser-faults.js";
 import type { IdbContext } from "./context.js";
 import { createDocuments } from "./documents.js";
 import { finishErasures } from "./erasure.js";
@@ -43,7 +44,7 @@ export async function openIndexedDbStore(
 ): Promise<IndexedDbStore> {
   if (typeof name !== "string" || name === "")
     throw new TypeError(
-      `the name of a store must be a non-empty string, got ${name === "" ? "an empty one" : typeof name}`,
+      `the name of a store must be a non-empty string, got ${name === "" ? "an empty one" : typeName(name)}`,
     );
   if (!globalThis.indexedDB)
     throw new StoreError(
@@ -84,7 +85,7 @@ function compose(context: IdbContext, name: string): IndexedDbStore {
     keys: { rotate: (scopeId: string) => ring.rotate(scopeId), rotateAll: () => ring.rotateAll() },
   };
   return {
-    ...refuseWhenClosed(withStoreFaults(parts), () => !open),
+    ...refuseWhenClosed(parts, () => !open, storeFault),
     close() {
       closing ??= (async () => {
         await stop();
