@@ -2,7 +2,7 @@
 import { constants } from "node:fs";
 import { access, chmod, readdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { StoreError } from "./errors.js";
+import { StoreError, type StoreErrorCode } from "./errors.js";
 
 /** The least that a start writes: the database's own files and part of its log. */
 const START_BYTES = 32 * 1024 * 1024;
@@ -43,41 +43,35 @@ export async function permissionError(folder: string, error: Error): Promise<Sto
 
 /** Called after a database failed to start: finds the reason in its files. A new database has none yet, so nothing can be damaged. */
 export async function whyItDoesNotStart(folder: string, error: Error, freeOn = freeBytes): Promise<StoreError> {
+  const fault = (code: StoreErrorCode, message: string) => new StoreError(code, message, { cause: error });
   const isNew = (await stat(folder).catch(() => null)) === null;
   const unusable = await firstUnusable(folder);
   if (unusable)
-    return new StoreError(
+    return fault(
       "unreadable",
       `${unusable.path} cannot be read and written (it belongs to the user with id ${unusable.uid})`,
-      {
-        cause: error,
-      },
     );
   if (/allocate memory|out of memory/i.test(error.message))
-    return new StoreError(
+    return fault(
       "no-memory",
       `there is not enough memory to start the database in ${folder}: it needs about ${START_MEMORY_MB} MB. Stop other programs, or raise the ` +
         "memory limit of this one, and start again; the database is not damaged",
-      { cause: error },
     );
   const free = await freeOn(isNew ? dirname(folder) : folder);
   const needed = isNew ? FIRST_START_BYTES : START_BYTES;
   if (free !== null && free < needed)
-    return new StoreError(
+    return fault(
       "disk-full",
       `the disk of ${folder} is full: ${Math.floor(free / 2 ** 20)} MB are free and ${needed / 2 ** 20} MB are needed. Free some space and start again`,
-      { cause: error },
     );
   if (isNew)
-    return new StoreError(
+    return fault(
       "not-created",
       `the database in ${folder} could not be created (${error.message}): nothing was stored yet; start again, or choose another folder`,
-      { cause: error },
     );
-  return new StoreError(
+  return fault(
     "damaged",
     `the database in ${folder} does not start (${error.message}): it is damaged or was written by another version; restore it from a backup`,
-    { cause: error },
   );
 }
 
