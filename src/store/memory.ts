@@ -240,19 +240,12 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         return true;
       },
       async *prints(scopeId, kind) {
-        for (const profile of [...scope(scopeId).profiles.values()]) {
-          if (profile.owner.kind === kind && profile.template && mayBeUsed(profile))
-            yield printOf(profile, copy(profile.template));
-        }
+        for (const profile of [...scope(scopeId).profiles.values()])
+          if (profile.owner.kind === kind) yield* printsIn([profile]);
       },
       async printsOf(scopeId, ids) {
         const { profiles } = scope(scopeId);
-        const prints: Print[] = [];
-        for (const id of new Set(ids)) {
-          const profile = profiles.get(id);
-          if (profile?.template && mayBeUsed(profile)) prints.push(printOf(profile, copy(profile.template)));
-        }
-        return prints;
+        return printsIn([...new Set(ids)].flatMap((id) => profiles.get(id) ?? []));
       },
       printsVersion: async (scopeId) => scope(scopeId).printsVersion,
       async printsChangedSince(scopeId, version) {
@@ -449,6 +442,11 @@ function findOwner({ ownersByName }: Scope, kind: OwnerKind, externalId: string)
 function profilesOf({ profiles, profileIdsByOwner }: Scope, ownerId: Id): Profile[] {
   return [...(profileIdsByOwner.get(ownerId) ?? [])].map((id) => profiles.get(id)!);
 }
+
+const printsIn = (profiles: readonly Profile[]): Print[] =>
+  profiles.flatMap((profile) =>
+    profile.template && mayBeUsed(profile) ? [printOf(profile, copy(profile.template))] : [],
+  );
 
 /** True when it was the owner's last profile: the owner is removed with it. */
 function forgetProfileOf(here: Scope, owner: Owner, profileId: Id): boolean {
