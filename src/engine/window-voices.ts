@@ -39,7 +39,7 @@ export class EmbeddedWindows {
   /** How many of the first windows are finished. */
   #embedded = 0;
 
-  constructor(private readonly threads: Threads) {}
+  constructor(protected readonly threads: Threads) {}
 
   async add(window: WindowFeatures, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
     while (this.#windows.length - this.#embedded >= 2 * this.threads.parallel) {
@@ -73,30 +73,20 @@ export function embedWindow(
 }
 
 /** A recording of one person. */
-export class OneVoice implements WindowVoices {
-  readonly #windows: EmbeddedWindows;
-
+export class OneVoice extends EmbeddedWindows implements WindowVoices {
   constructor(
-    private readonly threads: Threads,
+    threads: Threads,
     private readonly summaries: Summaries,
   ) {
-    this.#windows = new EmbeddedWindows(threads);
-  }
-
-  add(window: WindowFeatures, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
-    return this.#windows.add(window, signal, pause);
+    super(threads);
   }
 
   async conclude(stream: AnalyzedStream, signal: AbortSignal): Promise<Conclusion> {
     const { threads, summaries } = this;
     const values = [stream.state, stream.format] as const;
     const { state, measures, tail } = await threads.call("peekVoice", [...values], stateBuffers(stream), signal);
-    const windows = [...(await this.#windows.all()), ...(tail ? [tail] : [])];
+    const windows = [...(await this.all()), ...(tail ? [tail] : [])];
     return { state, analysis: await voiceAnalysis(summaries, measures, windows, signal) };
-  }
-
-  clear(): void {
-    this.#windows.clear();
   }
 }
 
