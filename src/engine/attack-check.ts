@@ -2,6 +2,7 @@
  * Checks arriving audio for one kind of attack. Every window of speech is scored. The audio is an attack if all of it is (by the mean of the
  * windows) or if one stretch is: a spliced word, or an attack that begins late.
  */
+import { joined } from "../audio/joined.js";
 import { type AttackModel, attackWindowFrames } from "./attack-network.js";
 import { checkRate, checkSampleArray, piece } from "./engine-stream.js";
 import type { AttackScore, AttackStream, CallOptions, VoiceWindow } from "./port.js";
@@ -104,7 +105,8 @@ export class AttackListening implements AttackStream {
   }
 
   #taken(): Float32Array {
-    const samples = joined(this.#waiting, this.#waitingSamples);
+    const samples = joined(this.#waiting);
+    for (const part of this.#waiting) part.fill(0);
     this.#waiting = [];
     this.#waitingSamples = 0;
     return samples;
@@ -131,16 +133,4 @@ export class AttackListening implements AttackStream {
     const score = await this.threads.call("attackScore", [this.model.kind, features], [features.buffer], signal);
     return score === null ? null : { ...window, score };
   }
-}
-
-/** The parts as one array; they are wiped. */
-function joined(parts: readonly Float32Array[], length: number): Float32Array<ArrayBuffer> {
-  const all = new Float32Array(length);
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-    part.fill(0);
-  }
-  return all;
 }

@@ -3,6 +3,7 @@
  * The windows are split into two groups, and every piece joins the group of most windows that contain it. Each person's speech is then embedded again
  * in windows of the usual length, so that scores mean the same as for other recordings.
  */
+import { joined } from "../audio/joined.js";
 import type { Measures, VoiceAnalysis, VoiceWindow } from "./port.js";
 import { pieceFrames, type WindowFeatures, windowPieces } from "./stream-kernel.js";
 import type { Threads } from "./threads.js";
@@ -38,7 +39,7 @@ export class SeparatedVoices implements WindowVoices {
   async add(piece: WindowFeatures, signal: AbortSignal, pause: () => Promise<void>): Promise<void> {
     this.#pieces.push(piece);
     if (this.#pieces.length < windowPieces) return;
-    await this.#windows.add(joined(this.#pieces.slice(-windowPieces)), signal, pause);
+    await this.#windows.add(windowOf(this.#pieces.slice(-windowPieces)), signal, pause);
   }
 
   /** The unfinished piece is left out: it is not assigned to anybody yet. */
@@ -86,7 +87,7 @@ export class SeparatedVoices implements WindowVoices {
     const key = pieces.join();
     const known = this.#again.get(key);
     if (known) return known;
-    const window = joined(pieces.map((i) => this.#pieces[i]!));
+    const window = windowOf(pieces.map((i) => this.#pieces[i]!));
     const embedded = embedWindow(this.threads, window, signal);
     this.#again.set(key, embedded);
     return embedded;
@@ -112,15 +113,9 @@ function ownersOf(groups: Int32Array, pieces: number): number[] {
   });
 }
 
-function joined(pieces: readonly WindowFeatures[]): WindowFeatures {
-  const features = new Float32Array(pieces.reduce((length, piece) => length + piece.features.length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    features.set(piece.features, at);
-    at += piece.features.length;
-  }
+function windowOf(pieces: readonly WindowFeatures[]): WindowFeatures {
   return {
-    features,
+    features: joined(pieces.map((piece) => piece.features)),
     speechSeconds: pieces.reduce((sum, piece) => sum + piece.speechSeconds, 0),
     startSeconds: pieces[0]!.startSeconds,
     endSeconds: pieces.at(-1)!.endSeconds,
