@@ -12,11 +12,12 @@ export function isSpeakerArchitecture(value: unknown): value is SpeakerArchitect
   return (SPEAKER_ARCHITECTURES as readonly unknown[]).includes(value);
 }
 
-const FRONT_CHANNELS = 32;
-const GROWTH = 32;
-const BOTTLENECK = 128;
-const CONTEXT = 64;
-const BLOCK_LAYERS = [12, 24, 16];
+/** CAM++: channels of its parts, and layers of each of its blocks. */
+export const FRONT_CHANNELS = 32;
+export const GROWTH = 32;
+export const BOTTLENECK = 128;
+export const CONTEXT = 64;
+export const BLOCK_LAYERS = [12, 24, 16];
 
 function norm(name: string, channels: number): TensorSpec[] {
   return [
@@ -84,14 +85,14 @@ export interface ResidualStage {
   readonly dtype: Dtype;
 }
 
-const STAGES: readonly ResidualStage[] = [
+export const resnetStages: readonly ResidualStage[] = [
   { blocks: 3, channels: 32, dtype: "i16" },
   { blocks: 4, channels: 64, dtype: "i16" },
   { blocks: 6, channels: 128, dtype: "i8" },
   { blocks: 3, channels: 256, dtype: "i8" },
 ];
 
-const resnetTensors = (): TensorSpec[] => [...residualTensors(STAGES), ...dense("fc", "i8", 256, 2 * 10 * 256)];
+const resnetTensors = (): TensorSpec[] => [...residualTensors(resnetStages), ...dense("fc", "i8", 256, 2 * 10 * 256)];
 
 /** A residual network up to its statistics. */
 export function residualTensors(stages: readonly ResidualStage[]): TensorSpec[] {

@@ -2,6 +2,7 @@
  * CAM++ of 3D-Speaker and WeSpeaker: a 2-D convolutional front, a dense TDNN with context-aware masks, mean and deviation over
  * time, a linear map. Its convolutions have the same order in every export; batch norms are folded in or follow them.
  */
+import { BLOCK_LAYERS, BOTTLENECK, CONTEXT, FRONT_CHANNELS, GROWTH } from "../engine/speaker-tensors.js";
 import {
   type Convolution,
   flatMatrix,
@@ -33,12 +34,7 @@ import {
   wordMost,
 } from "./quantize.js";
 
-const blockLayers = [12, 24, 16];
 const dilations = [1, 2, 2];
-const growth = 32;
-const bottleneck = 128;
-const context = 64;
-const frontChannels = 32;
 const frontBins = 10;
 const published = 192;
 const dimensions = 256;
@@ -152,26 +148,26 @@ function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Campplus
     };
   };
 
-  const wide = () => layer(frontChannels, frontChannels, 3, 3);
-  const stem = layer(frontChannels, 1, 3, 3);
+  const wide = () => layer(FRONT_CHANNELS, FRONT_CHANNELS, 3, 3);
+  const stem = layer(FRONT_CHANNELS, 1, 3, 3);
   const front = [true, false, true, false].map((strided) => ({
     conv1: wide(),
     conv2: wide(),
-    shortcut: strided ? layer(frontChannels, frontChannels, 1, 1) : null,
+    shortcut: strided ? layer(FRONT_CHANNELS, FRONT_CHANNELS, 1, 1) : null,
   }));
   const frontEnd = wide();
-  const tdnn = layer(bottleneck, frontChannels * frontBins, 5);
-  let channels = bottleneck;
-  const blocks = blockLayers.map((count) => {
+  const tdnn = layer(BOTTLENECK, FRONT_CHANNELS * frontBins, 5);
+  let channels = BOTTLENECK;
+  const blocks = BLOCK_LAYERS.map((count) => {
     const layers = Array.from({ length: count }, (): DenseLayer => {
-      const narrowed = layer(bottleneck, channels, 1);
-      channels += growth;
+      const narrowed = layer(BOTTLENECK, channels, 1);
+      channels += GROWTH;
       return {
         norm: normBefore(narrowed),
         bottleneck: narrowed,
-        local: layer(growth, bottleneck, 3),
-        squeeze: layer(context, bottleneck, 1),
-        excite: layer(growth, context, 1),
+        local: layer(GROWTH, BOTTLENECK, 3),
+        squeeze: layer(CONTEXT, BOTTLENECK, 1),
+        excite: layer(GROWTH, CONTEXT, 1),
       };
     });
     const linear = layer(channels / 2, channels, 1);
@@ -227,9 +223,9 @@ function quantize(
   out.push(...plane("front.conv2", frontEnd, { inSteps: held(frontEnd.input), outSteps: perChannel, ...wide }));
   let concatenated = concatenatedSteps(blocks[0]!.norm, peaks);
   out.push(
-    ...line("tdnn", tdnn, repeated(perChannel, frontBins), concatenated.subarray(0, bottleneck), undefined, (c) => {
+    ...line("tdnn", tdnn, repeated(perChannel, frontBins), concatenated.subarray(0, BOTTLENECK), undefined, (c) => {
       // The graph flattens [channel][bin], the kernels [bin][channel].
-      return (c % frontChannels) * frontBins + Math.floor(c / frontChannels);
+      return (c % FRONT_CHANNELS) * frontBins + Math.floor(c / FRONT_CHANNELS);
     }),
   );
   for (const [b, { layers, norm, linear }] of blocks.entries()) {
@@ -242,12 +238,12 @@ function quantize(
       const between = balancedSteps(largestOf(one.local), peaks(one.local.input), high, room);
       const excited = balancedSteps(largestOf(one.excite), peaks(one.excite.input), unbounded, room);
       out.push(...norming(`${name}.norm`, one.norm, before, hidden));
-      const after = concatenated.subarray(channels, channels + growth);
+      const after = concatenated.subarray(channels, channels + GROWTH);
       out.push(...line(`${name}.bottleneck`, one.bottleneck, hidden, between, moments(one.bottleneck)));
       out.push(...line(`${name}.local`, one.local, between, after, moments(one.local)));
       out.push(...flat(`${name}.squeeze`, one.squeeze, between, excited));
-      out.push(...flat(`${name}.excite`, one.excite, excited, new Float64Array(growth).fill(1)));
-      channels += growth;
+      out.push(...flat(`${name}.excite`, one.excite, excited, new Float64Array(GROWTH).fill(1)));
+      channels += GROWTH;
     }
     const name = `transit${b + 1}`;
     const hidden = normedSteps(norm, concatenated, linear, peaks);

@@ -2,6 +2,8 @@
  * The ResNet34 of WeSpeaker: a stem, sixteen basic blocks, mean and deviation over time, a linear map. Found in a graph by its
  * data flow; batch norms are folded into the convolutions, as exporters do, or follow them.
  */
+import { resnetStages } from "../engine/speaker-tensors.js";
+import { flatLayer, isWeighted } from "./flat-layers.js";
 import { ImportRefusal } from "./import-refusal.js";
 import {
   type Convolution,
@@ -19,14 +21,6 @@ import type { Peaks, RecognizedNetwork } from "./network.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
 import { balancedSteps, byteMost, fineSteps, type Layer, type NamedTensor, quantized } from "./quantize.js";
 
-const stages = [
-  { blocks: 3, channels: 32 },
-  { blocks: 4, channels: 64 },
-  { blocks: 6, channels: 128 },
-  { blocks: 3, channels: 256 },
-];
-/** The weights of the first stages are words (src/engine/speaker-tensors.ts). */
-const wordStages = 2;
 const bands = 10;
 const dimensions = 256;
 
@@ -88,7 +82,7 @@ function layersOf(graph: OnnxGraph) {
   let x = after({ ...first, outputs: [stem.output] }, "Relu");
   const blocks: Block[] = [];
   let inputs = 32;
-  for (const [stage, { blocks: many, channels }] of stages.entries())
+  for (const [stage, { blocks: many, channels, dtype }] of resnetStages.entries())
     for (let i = 0; i < many; i++) {
       const stride = stage > 0 && i === 0 ? 2 : 1;
       const reading = users(x, "Conv");
@@ -101,7 +95,7 @@ function layersOf(graph: OnnxGraph) {
       if (!two) return null;
       const conv2 = convolution(two, [channels, channels, 3, 3], 1);
       const shortcut = stride > 1 ? convolution(skip!, [channels, inputs, 1, 1], stride) : null;
-      blocks.push({ input: x, between, conv1, conv2, shortcut, words: stage < wordStages });
+      blocks.push({ input: x, between, conv1, conv2, shortcut, words: dtype === "i16" });
       const [sum] = users(conv2.output, "Add");
       const added = shortcut?.output ?? x;
       if (!sum?.inputs.includes(added)) throw unlike("a ResNet34", `block ${blocks.length - 1} does not add its input`);
@@ -113,11 +107,11 @@ function layersOf(graph: OnnxGraph) {
 }
 
 /** The linear map at the end, and a constant added or subtracted after it. */
-function mapOf({ nodes, constants, output }: OnnxGraph): Layer {
-  const inputs = 2 * bands * stages.at(-1)!.channels;
+function mapOf(graph: OnnxGraph): Layer {
+  const { nodes, constants, output } = graph;
+  const { channels } = resnetStages.at(-1)!;
+  const inputs = 2 * bands * channels;
   const maker = (name: string) => nodes.find((node) => node.outputs[0] === name);
-  const constantOf = (node: OnnxNode) =>
-    node.inputs.map((name) => constants.get(name)).find((one) => one !== undefined);
   const bias = new Float64Array(dimensions);
   let node = maker(output);
   for (
@@ -126,35 +120,29 @@ function mapOf({ nodes, constants, output }: OnnxGraph): Layer {
     node = maker(node.inputs[0]!)
   ) {
     if (node.type === "Identity") continue;
-    const given = constantOf(node);
-    if (!given || !constants.has(node.inputs[1]!) || given.data.length !== dimensions)
+    const given = constants.get(node.inputs[1]!);
+    if (given?.data.length !== dimensions)
       throw new ImportRefusal(`the ${node.type} at the end of the network must have a vector of ${dimensions}`);
     for (let i = 0; i < dimensions; i++) bias[i]! += node.type === "Add" ? given.data[i]! : -given.data[i]!;
   }
-  const weight = node && constantOf(node);
-  if (!node || !weight || (node.type !== "Gemm" && node.type !== "MatMul"))
+  if (!node || node.type === "Conv" || !isWeighted(graph, node))
     throw new ImportRefusal(
       `the network ends with ${node?.type ?? "nothing"}; expected a Gemm or MatMul with constant weights`,
     );
-  const turned = node.type === "Gemm" && node.attributes.get("transB")?.integer === 1;
-  const [rows, columns] = turned ? weight.shape : [...weight.shape].reverse();
+  const { weight, bias: own } = flatLayer(graph, node);
+  const [rows, columns] = weight.shape;
   if (rows !== dimensions || columns !== inputs)
     throw new ImportRefusal(
       `the network's last layer maps ${columns} values to ${rows}; the kernels can map ${inputs} to ${dimensions}`,
     );
-  const own = node.type === "Gemm" ? constants.get(node.inputs[2] ?? "") : undefined;
-  if (own) for (let i = 0; i < dimensions; i++) bias[i]! += own.data[i]!;
+  for (let i = 0; i < dimensions; i++) bias[i]! += own[i]!;
   // The graph flattens [statistic][channel][bin], the kernels [statistic][bin][channel].
-  const channels = stages.at(-1)!.channels;
   const data = new Float64Array(dimensions * inputs);
   for (let o = 0; o < dimensions; o++)
     for (let s = 0; s < 2; s++)
       for (let c = 0; c < channels; c++)
-        for (let b = 0; b < bands; b++) {
-          const theirs = (s * channels + c) * bands + b;
-          data[o * inputs + (s * bands + b) * channels + c] =
-            weight.data[turned ? o * inputs + theirs : theirs * dimensions + o]!;
-        }
+        for (let b = 0; b < bands; b++)
+          data[o * inputs + (s * bands + b) * channels + c] = weight.data[o * inputs + (s * channels + c) * bands + b]!;
   return { weight: { outputs: dimensions, inputs, data }, bias };
 }
 
