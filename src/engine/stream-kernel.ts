@@ -71,16 +71,12 @@ export const pieceFrames = 50;
 export const windowPieces = 3;
 
 export class StreamKernel {
-  readonly #kernels: Kernels;
-  readonly #windowFrames: number;
-  readonly #rows: FrameRows;
-
   /** The features that the speaker network takes. */
-  constructor(kernels: Kernels, windowFrames: number, rows: FrameRows) {
-    this.#kernels = kernels;
-    this.#windowFrames = windowFrames;
-    this.#rows = rows;
-  }
+  constructor(
+    private readonly kernels: Kernels,
+    private readonly windowFrames: number,
+    private readonly rows: FrameRows,
+  ) {}
 
   /** Continues from `state` (overwritten), or starts new. Stops where net speech reaches `untilSpeechSeconds`: the same place in any chunking. */
   advance(
@@ -89,7 +85,7 @@ export class StreamKernel {
     samples: Float32Array,
     untilSpeechSeconds = Number.MAX_VALUE,
   ): StreamStep {
-    const kernels = this.#kernels;
+    const { kernels } = this;
     const { run } = kernels;
     checkSamples(samples);
     try {
@@ -125,7 +121,7 @@ export class StreamKernel {
 
   /** The result if the recording ended here. */
   peek(state: StreamState | null, format: StreamFormat): StreamPeek {
-    const { run } = this.#kernels;
+    const { run } = this.kernels;
     try {
       this.#resume(state, format);
       run.streamPeek();
@@ -138,15 +134,15 @@ export class StreamKernel {
   }
 
   #resume(state: StreamState | null, format: StreamFormat): void {
-    const { run } = this.#kernels;
+    const { run } = this.kernels;
     if (state !== null) {
       if (state.length > run.streamStateCapacity()) throw badArgument("the bytes are not the saved state of a stream");
-      this.#kernels.write(run.streamStatePtr(), state);
+      this.kernels.write(run.streamStatePtr(), state);
       return;
     }
     const limitFrames = framesReaching(format.maxSpeechSeconds);
-    const windowFrames = format.windowFrames ?? this.#windowFrames;
-    const rows = rowsOfKernels[format.rows ?? this.#rows];
+    const windowFrames = format.windowFrames ?? this.windowFrames;
+    const rows = rowsOfKernels[format.rows ?? this.rows];
     const refused = run.streamStart(format.rateHz, windowFrames, limitFrames, rows, format.lowered ?? 0);
     if (refused === 0) return;
     if (refused === BAD_WINDOW) throw badArgument(`windows of ${windowFrames} frames are not supported`);
@@ -154,14 +150,14 @@ export class StreamKernel {
   }
 
   #ended(): boolean {
-    return (this.#kernels.run.streamStatus() & LIMIT_REACHED) !== 0;
+    return (this.kernels.run.streamStatus() & LIMIT_REACHED) !== 0;
   }
 
   #window(): WindowFeatures {
-    const { run } = this.#kernels;
-    const [speechSeconds, startSeconds, endSeconds] = this.#kernels.readDoubles(run.windowTimesPtr(), 3);
+    const { run } = this.kernels;
+    const [speechSeconds, startSeconds, endSeconds] = this.kernels.readDoubles(run.windowTimesPtr(), 3);
     return {
-      features: this.#kernels.readFloats(run.windowPtr(), run.windowFrames() * run.windowBins()),
+      features: this.kernels.readFloats(run.windowPtr(), run.windowFrames() * run.windowBins()),
       speechSeconds: speechSeconds!,
       startSeconds: startSeconds!,
       endSeconds: endSeconds!,
@@ -169,8 +165,8 @@ export class StreamKernel {
   }
 
   #measures(): Measures {
-    const { run } = this.#kernels;
-    const values = this.#kernels.readDoubles(run.measuresPtr(), run.measuresLength());
+    const { run } = this.kernels;
+    const values = this.kernels.readDoubles(run.measuresPtr(), run.measuresLength());
     const [rateHz, grossSeconds, netSpeechSeconds, level, snr, , bandwidth, , saturated, , there, samples] = values;
     const audible = values[14]!;
     return {
