@@ -129,7 +129,7 @@ function shown(value: unknown): string {
 }
 
 function checkType(message: ReflectMessage, field: DescField, path: string, violations: FieldViolation[]): void {
-  const wanted = field.fieldKind === "scalar" ? scalarType(field.scalar) : "whole number";
+  const wanted = (field.fieldKind === "scalar" && scalarTypes[field.scalar]) || "whole number";
   const value: unknown = message.get(field);
   if (isOfType(value, wanted)) return;
   violations.push(fieldViolation(path, "malformed", `${path} must be a ${wanted}, got ${shown(value)}`));
@@ -137,28 +137,15 @@ function checkType(message: ReflectMessage, field: DescField, path: string, viol
 
 type ScalarName = "string" | "boolean" | "Uint8Array" | "bigint" | "number" | "whole number";
 
-/** Plain JavaScript callers may pass a wrong type, because TypeScript does not check their code. */
-function scalarType(scalar: ScalarType): ScalarName {
-  switch (scalar) {
-    case ScalarType.STRING:
-      return "string";
-    case ScalarType.BOOL:
-      return "boolean";
-    case ScalarType.BYTES:
-      return "Uint8Array";
-    case ScalarType.INT64:
-    case ScalarType.UINT64:
-    case ScalarType.SINT64:
-    case ScalarType.FIXED64:
-    case ScalarType.SFIXED64:
-      return "bigint";
-    case ScalarType.FLOAT:
-    case ScalarType.DOUBLE:
-      return "number";
-    default:
-      return "whole number";
-  }
-}
+/** Plain JavaScript callers may pass a wrong type, because TypeScript does not check their code. All others are whole numbers. */
+const scalarTypes: Readonly<Partial<Record<ScalarType, ScalarName>>> = {
+  [ScalarType.STRING]: "string",
+  [ScalarType.BOOL]: "boolean",
+  [ScalarType.BYTES]: "Uint8Array",
+  [ScalarType.INT64]: "bigint",
+  [ScalarType.FLOAT]: "number",
+  [ScalarType.DOUBLE]: "number",
+};
 
 function isOfType(value: unknown, wanted: ScalarName): boolean {
   if (wanted === "Uint8Array") return value instanceof Uint8Array;
