@@ -49,7 +49,7 @@ const jointListener = (engine: Engine, others: readonly Engine[]): Listener => (
   async stream(rateHz, { checkpoints, ...options } = {}) {
     const followers: Follower[] = [];
     try {
-      for (const other of others) followers.push(await Follower.open(other, rateHz, options, checkpoints?.seconds));
+      for (const other of others) followers.push(await follower(other, rateHz, options, checkpoints?.seconds));
       const joint = new Joint(followers);
       joint.stream = await engine.stream(rateHz, {
         ...options,
@@ -73,30 +73,27 @@ const jointListener = (engine: Engine, others: readonly Engine[]): Listener => (
   },
 });
 
-/** One of the other models. It records its analysis at each checkpoint, in order. */
-class Follower {
-  readonly #looks: VoiceAnalysis[] = [];
-  stream!: VoiceStream;
-
-  static async open(
-    engine: Engine,
-    rateHz: number,
-    options: Omit<StreamOptions, "checkpoints">,
-    seconds: readonly number[] = [],
-  ): Promise<Follower> {
-    const follower = new Follower();
-    const look = async (analysis: VoiceAnalysis) => {
-      follower.#looks.push(analysis);
-      return false;
-    };
-    follower.stream = await engine.stream(rateHz, { ...options, checkpoints: { seconds, look } });
-    return follower;
-  }
-
+/** One of the other models. */
+interface Follower {
+  readonly stream: VoiceStream;
   /** The analysis at the next checkpoint. All models measure speech the same way, so this model has reached it too. */
-  async atLook(): Promise<VoiceAnalysis> {
-    return this.#looks.shift() ?? (await this.stream.analysis());
-  }
+  atLook(): Promise<VoiceAnalysis>;
+}
+
+/** It records its analysis at each checkpoint, in order. */
+async function follower(
+  engine: Engine,
+  rateHz: number,
+  options: Omit<StreamOptions, "checkpoints">,
+  seconds: readonly number[] = [],
+): Promise<Follower> {
+  const looks: VoiceAnalysis[] = [];
+  const look = async (analysis: VoiceAnalysis) => {
+    looks.push(analysis);
+    return false;
+  };
+  const stream = await engine.stream(rateHz, { ...options, checkpoints: { seconds, look } });
+  return { stream, atLook: async () => looks.shift() ?? stream.analysis() };
 }
 
 class Joint implements JointStream {
