@@ -6,8 +6,9 @@
  * Processes on another kernel (a network volume) or on a file system without sockets cannot use the socket. There a holder counts as
  * alive while it refreshes the lock's time. A holder that was stalled for longer and finds another name in the lock has lost it.
  */
+import { once } from "node:events";
 import { closeSync, openSync, readFileSync, type Stats } from "node:fs";
-import { open, readdir, readFile, stat, unlink, utimes } from "node:fs/promises";
+import { readdir, readFile, stat, unlink, utimes, writeFile } from "node:fs/promises";
 import net from "node:net";
 import { hostname } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
@@ -166,13 +167,10 @@ interface LifeSocket {
 async function openSocket(path: string): Promise<LifeSocket | null> {
   const server = net.createServer((connection) => connection.destroy());
   server.unref();
+  // Such as a process without free descriptors, which cannot accept: without a listener the error would end it.
+  server.on("error", () => {});
   try {
-    await withShortPath(path, (address) => {
-      return new Promise<void>((opened, failed) => {
-        server.once("error", failed);
-        server.listen(address, () => opened());
-      });
-    });
+    await withShortPath(path, (address) => once(server.listen(address), "listening"));
   } catch (error) {
     if (codeOf(error) === "EACCES" || codeOf(error) === "EROFS" || codeOf(error) === "ENOSPC") throw error;
     return null;
@@ -189,16 +187,11 @@ async function openSocket(path: string): Promise<LifeSocket | null> {
 /** The kernel accepts for a process that is stopped or busy, and refuses for one that has ended. */
 async function answers(path: string): Promise<boolean> {
   try {
-    await withShortPath(path, (address) => {
-      return new Promise<void>((connected, refused) => {
-        const connection = net.connect(address);
-        connection.setTimeout(CONNECT_MS, () => connection.destroy(new Error("no answer")));
-        connection.once("connect", () => {
-          connection.destroy();
-          connected();
-        });
-        connection.once("error", refused);
-      });
+    await withShortPath(path, async (address) => {
+      const connection = net.connect(address);
+      connection.setTimeout(CONNECT_MS, () => connection.destroy(new Error("no answer")));
+      await once(connection, "connect");
+      connection.destroy();
     });
     return true;
   } catch (error) {
@@ -253,12 +246,7 @@ async function removeStale(path: string, dead: Holder | null): Promise<void> {
 /** False if the file exists. */
 async function createNew(path: string, content: string): Promise<boolean> {
   try {
-    const file = await open(path, "wx", 0o600);
-    try {
-      await file.writeFile(content);
-    } finally {
-      await file.close();
-    }
+    await writeFile(path, content, { flag: "wx", mode: 0o600 });
     return true;
   } catch (error) {
     if (codeOf(error) === "EEXIST") return false;

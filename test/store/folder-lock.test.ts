@@ -26,11 +26,11 @@ vi.mock("node:fs/promises", async (original) => {
     };
   const { readFile, rename, stat, unlink } = real;
   /** As for a process that may not write in the folder. */
-  const open = async (...values: Parameters<typeof real.open>) => {
-    if (!String(values[0]).endsWith("forbidden.lock")) return real.open(...values);
+  const writeFile = async (...values: Parameters<typeof real.writeFile>) => {
+    if (!String(values[0]).endsWith("forbidden.lock")) return real.writeFile(...values);
     throw Object.assign(new Error("EACCES: permission denied"), { code: "EACCES" });
   };
-  return { ...real, open, readFile: slow(readFile), rename: slow(rename), stat: slow(stat), unlink: slow(unlink) };
+  return { ...real, writeFile, readFile: slow(readFile), rename: slow(rename), stat: slow(stat), unlink: slow(unlink) };
 });
 
 const root = mkdtempSync(join(tmpdir(), "vivavoce-lock-"));
