@@ -95,7 +95,7 @@ export class AttackChecks {
     const results: AttackResults = {};
     const isSpoken = analysis !== null && analysis.measures.netSpeechSeconds >= leastSpeechSeconds;
     for (const kind of this.kinds) {
-      const found = analysis && (await checkAttack(kind, this.audio!, analysis, rate, this.options));
+      const found = analysis && (await this.#checkKind(kind, analysis, rate));
       // Audio that is unfit for recognition can still be found to be an attack (one played in a hall, say), but it is never cleared of one.
       const isAttack = isSpoken && found?.outcome.decision === Decision.FRAUD;
       const answers = validity === AudioValidity.AUDIO_OK || isAttack;
@@ -103,6 +103,40 @@ export class AttackChecks {
     }
     if (analysis) this.#latest = { analysis, results };
     return results;
+  }
+
+  async #checkKind(kind: AttackKind, analysis: VoiceAnalysis, falseAlarmRate: number): Promise<AttackResult> {
+    const audio = this.audio!;
+    try {
+      const score = await audio.score(kind, analysis.measures.grossSeconds);
+      if (!Number.isFinite(score.llr) || Number.isNaN(score.reliability))
+        throw new Error("the engine gave no attack score");
+      const evidence = { ...score, threshold: audio.threshold(kind, falseAlarmRate) };
+      const { decision, reason, general } = decideAttack(kind, evidence);
+      return {
+        outcome: general,
+        evidence,
+        strongest: score.strongest,
+        message: {
+          decision,
+          reason,
+          riskEngineResult: riskResult(riskOf("attack", evidence)),
+          score: score.llr,
+          gkCalibrationModelRevisionId: uniqueId(score.revision),
+          strongestStretch: score.strongest
+            ? {
+                start: duration(score.strongest.startSeconds),
+                end: duration(score.strongest.endSeconds),
+                score: score.strongest.llr,
+              }
+            : undefined,
+        },
+      };
+    } catch (error) {
+      throwCallFailure(error, this.options.signal);
+      const message = `the check for ${kind} speech could not run`;
+      throw statusError(StatusCode.INTERNAL_ERROR, message, error);
+    }
   }
 }
 
@@ -169,45 +203,6 @@ export const storedAudio = (deps: Dependencies, media: MediaSegment, channel: nu
   const parts = pieces(recording, channel);
   return { rateHz: recording.rateHz, next: () => parts.next().value ?? null };
 };
-
-async function checkAttack(
-  kind: AttackKind,
-  audio: AttackAudio,
-  analysis: VoiceAnalysis,
-  falseAlarmRate: number,
-  options: OperationOptions,
-): Promise<AttackResult> {
-  try {
-    const score = await audio.score(kind, analysis.measures.grossSeconds);
-    if (!Number.isFinite(score.llr) || Number.isNaN(score.reliability))
-      throw new Error("the engine gave no attack score");
-    const evidence = { ...score, threshold: audio.threshold(kind, falseAlarmRate) };
-    const { decision, reason, general } = decideAttack(kind, evidence);
-    return {
-      outcome: general,
-      evidence,
-      strongest: score.strongest,
-      message: {
-        decision,
-        reason,
-        riskEngineResult: riskResult(riskOf("attack", evidence)),
-        score: score.llr,
-        gkCalibrationModelRevisionId: uniqueId(score.revision),
-        strongestStretch: score.strongest
-          ? {
-              start: duration(score.strongest.startSeconds),
-              end: duration(score.strongest.endSeconds),
-              score: score.strongest.llr,
-            }
-          : undefined,
-      },
-    };
-  } catch (error) {
-    throwCallFailure(error, options.signal);
-    const message = `the check for ${kind} speech could not run`;
-    throw statusError(StatusCode.INTERNAL_ERROR, message, error);
-  }
-}
 
 function withoutScore(validity: AudioValidity): AttackResult {
   const outcome = outcomeForValidity(validity);
