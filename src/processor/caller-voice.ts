@@ -1,6 +1,6 @@
 /** Two people in one channel: decides which voices may be the caller's, and what to report about the audio. */
 import { type AudioChannelSelector, AudioValidity } from "../contract/index.js";
-import type { Engine, Template, VoiceAnalysis } from "../engine/port.js";
+import type { VoiceAnalysis } from "../engine/port.js";
 import type { Id } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
@@ -59,16 +59,6 @@ export async function findSeparation(
   return { agentId: id };
 }
 
-/** The agent's print as it is now. It may have been erased, or its consent withdrawn, since the call began. */
-async function templateOf(
-  deps: Dependencies,
-  { scopeId, engine }: Pick<OpenContext, "scopeId" | "engine">,
-  agentId: Id,
-): Promise<Template | null> {
-  const [print] = await deps.prints.get(scopeId, [agentId]);
-  return print?.template.revision === engine.model.revision ? print.template : null;
-}
-
 /** Enrollment must be certain of whose voice it is: a print made from two people would accept both. */
 export function refuseSeparation(selector: AudioChannelSelector | undefined, field: string): void {
   if (selector?.voiceSeparation)
@@ -86,14 +76,20 @@ export async function callerVoices(
   analysis: JointAnalysis,
   options: OperationOptions,
 ): Promise<CallerVoices> {
-  const { engine, set } = context;
+  const { scopeId, engine, set } = context;
   if (separation === null) return fitVoices([analysis], false, set);
   const voices = analysis.voices ?? [];
   const { agentId } = separation;
   if (agentId === null || voices.length === 0) return fitVoices(voices, false, set);
-  const agent = await templateOf(deps, context, agentId);
-  if (agent === null) return unknownCaller;
-  const likeness = await Promise.all(voices.map((voice) => ratioTo(engine, agent, voice, options)));
+  // As it is now: it may have been erased, or its consent withdrawn, since the call began.
+  const [agent] = await deps.prints.get(scopeId, [agentId]);
+  if (agent?.template.revision !== engine.model.revision) return unknownCaller;
+  const ratioTo = async (voice: VoiceAnalysis) => {
+    if (voice.embedding === null) return Number.NEGATIVE_INFINITY;
+    const [score] = await engine.score([agent.template], voiceOf(voice, voice.embedding), engineOptions(options));
+    return score!.llr;
+  };
+  const likeness = await Promise.all(voices.map(ratioTo));
   const best = likeness.indexOf(Math.max(...likeness));
   // If there are two voices, one should be the agent's; a single voice is more likely the caller's.
   const isAgentRecognized = likeness[best]! > (voices.length > 1 ? leastRatioOfTwo : 0);
@@ -118,17 +114,6 @@ function fitVoices(voices: readonly JointAnalysis[], isAgentRecognized: boolean,
   const fit = voices.filter((_, i) => validities[i] === AudioValidity.AUDIO_OK);
   const validity = fit.length > 0 ? AudioValidity.AUDIO_OK : (validities[0] ?? AudioValidity.AUDIO_TOO_SHORT);
   return { validity, voices: fit, isAgentRecognized };
-}
-
-async function ratioTo(
-  engine: Engine,
-  agent: Template,
-  voice: VoiceAnalysis,
-  options: OperationOptions,
-): Promise<number> {
-  if (voice.embedding === null) return Number.NEGATIVE_INFINITY;
-  const [score] = await engine.score([agent], voiceOf(voice, voice.embedding), engineOptions(options));
-  return score!.llr;
 }
 
 /** The analysis to report: that of one voice, or an empty one when no voice was the caller's. */
