@@ -20,7 +20,7 @@ export async function learnFromCall(
   decision: Decision,
   parts: CheckedParts,
 ): Promise<void> {
-  const { scopeId, set, engine } = context;
+  const { scopeId, session, set, engine } = context;
   const { analysis } = analyzed;
   const print = parts.authentication?.scored?.[0]?.print;
   if (decision !== Decision.AUTHENTIC || !print || !analysis?.embedding) return;
@@ -34,9 +34,19 @@ export async function learnFromCall(
   const profile = await deps.store.profiles.get(scopeId, print.profileId);
   if (!profile?.template || !mayBeUsed(profile) || profile.printVersion !== print.printVersion) return;
   if (!(await matchesEnrolled(deps, context, profile.template, analysis))) return;
-  if (moves)
-    await movePrint(deps, context, profile, analyzed.unstored ?? liveAudioModel(deps, context, analyzed, analysis));
-  else await growPrint(deps, context, profile as TrainedProfile, voiceOf(analysis, analysis.embedding));
+  if (!moves) return growPrint(deps, context, profile as TrainedProfile, voiceOf(analysis, analysis.embedding));
+  const { audio, validity, unstored } = analyzed;
+  // The audio of a live call is not stored, so the audio model gets the id of a media segment that does not exist.
+  const media = {
+    id: deps.ids.next(),
+    scopeId,
+    partOf: null,
+    channels: audio.mediaChannels,
+    rateHz: audio.mediaRateHz,
+  };
+  const processed =
+    unstored ?? newProcessedAudio(deps, media, session.id, audio.channel, set, "check", validity, analysis);
+  await movePrint(deps, context, profile, processed);
 }
 
 /**
@@ -55,21 +65,3 @@ async function matchesEnrolled(
   const [score] = await engine.score([enrolledTemplate(template)], voiceOf(analysis, analysis.embedding!));
   return score!.llr >= engine.threshold(set.targetFalseAcceptRate.authentication, score!);
 }
-
-/** The audio of a live call is not stored, so the audio model gets the id of a media segment that does not exist. */
-const liveAudioModel = (
-  deps: Dependencies,
-  { scopeId, session, set }: OpenContext,
-  { audio, validity }: AnalyzedAudio,
-  analysis: JointAnalysis,
-) =>
-  newProcessedAudio(
-    deps,
-    { id: deps.ids.next(), scopeId, partOf: null, channels: audio.mediaChannels, rateHz: audio.mediaRateHz },
-    session.id,
-    audio.channel,
-    set,
-    "check",
-    validity,
-    analysis,
-  );
