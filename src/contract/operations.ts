@@ -26,23 +26,16 @@ export interface Progress {
   readonly totalSeconds: number | null;
 }
 
-interface Unary<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
-  readonly methodKind: "unary";
+interface MethodOf<Kind, I extends DescMessage> {
+  readonly methodKind: Kind;
   readonly input: I;
-  readonly output: O;
-}
-
-interface ClientStreaming<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
-  readonly methodKind: "client_streaming";
-  readonly input: I;
-  readonly output: O;
 }
 
 /** A stream can also be sent as one request. */
 export type OperationRequest<M> =
-  M extends Unary<infer I>
+  M extends MethodOf<"unary", infer I>
     ? MessageInitShape<I>
-    : M extends ClientStreaming<infer I>
+    : M extends MethodOf<"client_streaming", infer I>
       ? MessageInitShape<I> | AsyncIterable<MessageInitShape<I>>
       : never;
 
