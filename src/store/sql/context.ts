@@ -10,28 +10,8 @@ export interface SqlContext {
   readonly vault: Vault;
   readonly names: OwnerNames;
   readonly now: () => number;
-  readonly sessionKeyIds: SessionKeyIds;
-}
-
-const SESSIONS_KNOWN = 1024;
-
-/** The last known keys of sessions: a cache that saves a query. Every write checks that the key is still current. */
-export class SessionKeyIds {
-  readonly #ids = new Map<string, KeyId>();
-
-  get(session: string): KeyId | undefined {
-    return this.#ids.get(session);
-  }
-
-  note(session: string, id: KeyId): void {
-    this.#ids.delete(session);
-    this.#ids.set(session, id);
-    if (this.#ids.size > SESSIONS_KNOWN) this.#ids.delete(this.#ids.keys().next().value!);
-  }
-
-  forget(session: string): void {
-    this.#ids.delete(session);
-  }
+  /** The last known keys of sessions: a cache that saves a query. Every write checks that the key is still current. */
+  readonly sessionKeyIds: Map<string, KeyId>;
 }
 
 /** Translates PostgreSQL errors into store errors. */

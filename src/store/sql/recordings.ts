@@ -26,6 +26,7 @@ export const AUDIO_MODELS: RecordingKind = {
 };
 
 const EXPIRED_AT_ONCE = 200;
+const SESSIONS_KNOWN = 1024;
 
 export function createMedia(context: SqlContext): Store["media"] {
   return {
@@ -84,8 +85,10 @@ export async function addAudioModel(
   const { plain, content } = splitProcessed(processed);
   const media = escapeText(processed.mediaSegmentId);
   const partOf = textOrNull(processed.partOf);
+  // The session's key must not change before the insert is visible. No lock is needed if no other process has the database open.
+  const held = context.database.exclusive ? "" : "FOR SHARE";
   await underSessionKey(context, AUDIO_MODELS, processed, content, (sealed, keyId) =>
-    write(`FROM vivavoce.sessions WHERE scope = $1 AND id = $3 AND model_key = $7 ${heldAgainstOthers(context)}`, [
+    write(`FROM vivavoce.sessions WHERE scope = $1 AND id = $3 AND model_key = $7 ${held}`, [
       ...recordKey(processed),
       media,
       JSON.stringify(plain),
@@ -117,9 +120,6 @@ export const listedPrints = ({ database }: SqlContext, parameter: number): strin
 
 const listed = (profileId: Id | undefined): string[] => (profileId === undefined ? [] : [escapeText(profileId)]);
 
-/** The session's key must not change before the insert is visible. No lock is needed if no other process has the database open. */
-const heldAgainstOthers = ({ database }: SqlContext): string => (database.exclusive ? "" : "FOR SHARE");
-
 const recordKey = ({ scopeId, id, sessionId }: { scopeId: Id; id: Id; sessionId: Id }): string[] => [
   ...rowKey(scopeId, id),
   escapeText(sessionId),
@@ -146,9 +146,11 @@ async function underSessionKey(
     const sealed = await vault.seal(key, recordingPlace(kind.place, record), content);
     const rows = await inStoreWords(id, insert(sealed, key.id));
     if (rows.length > 0) return key.id;
-    sessionKeyIds.forget(session);
+    sessionKeyIds.delete(session);
   });
-  sessionKeyIds.note(session, noted);
+  sessionKeyIds.delete(session);
+  sessionKeyIds.set(session, noted);
+  if (sessionKeyIds.size > SESSIONS_KNOWN) sessionKeyIds.delete(sessionKeyIds.keys().next().value!);
 }
 
 /** The session's key for this kind, created on first use. */

@@ -5,7 +5,7 @@ import type { Store } from "../port.js";
 import { nodeAead } from "../seal/aead-node.js";
 import { KeyRing, type KeyShelf } from "../seal/key-ring.js";
 import { Vault } from "../seal/vault.js";
-import { readDoomed, SessionKeyIds, type SqlContext } from "./context.js";
+import { readDoomed, type SqlContext } from "./context.js";
 import type { Database } from "./database.js";
 import { assertDocumentKey, createDocuments } from "./documents.js";
 import { finishErasures } from "./erasure.js";
@@ -58,7 +58,7 @@ export async function createSqlStore(
     vault,
     names: new OwnerNames(database, vault),
     now: options.now ?? Date.now,
-    sessionKeyIds: new SessionKeyIds(),
+    sessionKeyIds: new Map(),
   };
   const { jobs, stop } = createJobs(context, options.deadReplicaSeconds ?? DEAD_REPLICA_SECONDS);
   let open = true;
