@@ -2,8 +2,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import pg from "pg";
 import { StoreError } from "../errors.js";
-import type { Database, Queries, Row } from "./database.js";
-import { sqlState } from "./database.js";
+import { type Database, type Queries, type Row, sqlState } from "./database.js";
 
 /** A server that is stopped, overloaded or cut off must not hold callers forever. All times are in milliseconds. */
 export interface PostgresLimits {

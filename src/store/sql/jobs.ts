@@ -45,7 +45,6 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number) {
   let starting: Promise<PgBoss> | null = null;
   let worker: string | null = null;
   let watch: NodeJS.Timeout | undefined;
-  let stopped = false;
 
   function boss(): Promise<PgBoss> {
     starting ??= startBoss(database, statements).catch((error) => {
@@ -152,8 +151,6 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number) {
     jobs,
     /** Lets the current job finish for up to half a minute; then it returns to the queue. */
     async stop(): Promise<void> {
-      if (stopped) return;
-      stopped = true;
       clearInterval(watch);
       const queue = await starting;
       if (queue) await queue.stop({ graceful: true, wait: true, timeout: STOP_TIMEOUT_MS });

@@ -74,8 +74,8 @@ export class PreparedSession {
     const answer = await this.#send(Buffer.concat(describe));
     const columns: Column[] = [];
     new protocol.Parser().parse(answer, (message) => {
-      if (!isRowDescription(message)) return;
-      for (const { name: column, dataTypeID } of message.fields) {
+      if (message.name !== "rowDescription") return;
+      for (const { name: column, dataTypeID } of (message as RowDescription).fields) {
         const convert = CONVERSIONS[dataTypeID];
         if (!convert) throw new TypeError(`column ${column} has the unsupported type ${dataTypeID}`);
         columns.push({ name: column, convert });
@@ -128,12 +128,7 @@ function throwErrorIn(answer: Buffer): never {
 }
 
 type BackendMessage = Parameters<Parameters<InstanceType<typeof protocol.Parser>["parse"]>[1]>[0];
-
-function isRowDescription(
-  message: BackendMessage,
-): message is BackendMessage & { fields: { name: string; dataTypeID: number }[] } {
-  return message.name === "rowDescription";
-}
+type RowDescription = BackendMessage & { readonly fields: { name: string; dataTypeID: number }[] };
 
 /** | fields, i16 | then for each: | length, i32, -1 for null | bytes | */
 function readRow(columns: readonly Column[], bytes: Buffer, start: number): Row {

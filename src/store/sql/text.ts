@@ -4,14 +4,12 @@
  */
 import { createHash } from "node:crypto";
 
-const NEEDS_ESCAPE = /[\0\\]|\p{Surrogate}/u;
 const ESCAPED = /[\0\\]|\p{Surrogate}/gu;
 const LONGEST_KEY = 256;
 const DIGEST_PREFIX = "\\sha256:";
 
 /** One to one: different texts stay different. Most texts stay unchanged. */
 export function escapeText(text: string): string {
-  if (!NEEDS_ESCAPE.test(text)) return text;
   return text.replace(ESCAPED, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
