@@ -16,6 +16,10 @@ interface DocumentRow extends Record<string, unknown> {
   readonly document: Uint8Array;
 }
 
+/** The documents of collection $1 that have not expired at the time $2. */
+const LIVE = `SELECT document_id, document FROM vivavoce.documents
+  WHERE collection = $1 AND (expires_at IS NULL OR expires_at > $2)`;
+
 export function createDocuments(context: SqlContext): Store["documents"] {
   const { database, vault, now } = context;
   let key: Promise<DataKey> | null = null;
@@ -68,11 +72,7 @@ export function createDocuments(context: SqlContext): Store["documents"] {
 
   return {
     async get(collection, id) {
-      const rows = await database.query<DocumentRow>(
-        `SELECT document_id, document FROM vivavoce.documents
-         WHERE collection = $1 AND id = $2 AND (expires_at IS NULL OR expires_at > $3)`,
-        [keyOf(collection), keyOf(id), now()],
-      );
+      const rows = await database.query<DocumentRow>(`${LIVE} AND id = $3`, [keyOf(collection), now(), keyOf(id)]);
       return (await openAll(collection, rows))[0]?.document ?? null;
     },
     async put(collection, id, document, expiresAt = null) {
@@ -89,7 +89,7 @@ export function createDocuments(context: SqlContext): Store["documents"] {
       return insert(database, collection, id, sealed, expiresAt);
     },
     async update(collection, id, change) {
-      const at = [keyOf(collection), keyOf(id)];
+      const at = [keyOf(collection), keyOf(id)] as const;
       // Before the transaction: an embedded database has one session, which the transaction occupies.
       await documentKey();
       const changed = (tx: Queries) => changeLocked(tx, at, collection, id, change);
@@ -104,11 +104,7 @@ export function createDocuments(context: SqlContext): Store["documents"] {
       return rows[0]?.live ?? false;
     },
     async list(collection) {
-      const rows = await database.query<DocumentRow>(
-        `SELECT document_id, document FROM vivavoce.documents
-         WHERE collection = $1 AND (expires_at IS NULL OR expires_at > $2)`,
-        [keyOf(collection), now()],
-      );
+      const rows = await database.query<DocumentRow>(LIVE, [keyOf(collection), now()]);
       return (await openAll(collection, rows)).sort((a, b) => (a.id < b.id ? -1 : 1));
     },
   };
@@ -116,16 +112,12 @@ export function createDocuments(context: SqlContext): Store["documents"] {
   /** `false` if another process created the document in between: read and change it again. */
   async function changeLocked(
     tx: Queries,
-    at: readonly string[],
+    at: readonly [collection: string, id: string],
     collection: string,
     id: string,
     change: (document: unknown | null) => unknown | null | undefined,
   ): Promise<boolean> {
-    const rows = await tx.query<DocumentRow>(
-      `SELECT document_id, document FROM vivavoce.documents
-       WHERE collection = $1 AND id = $2 AND (expires_at IS NULL OR expires_at > $3) FOR UPDATE`,
-      [...at, now()],
-    );
+    const rows = await tx.query<DocumentRow>(`${LIVE} AND id = $3 FOR UPDATE`, [at[0], now(), at[1]]);
     const current = (await openAll(collection, rows))[0]?.document ?? null;
     const next = change(current);
     if (next === undefined) return true;
