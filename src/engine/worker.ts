@@ -9,7 +9,8 @@ import { buffersIn, portOrigin, type WorkerApi, type WorkerSetup } from "./worke
 void firstMessage().then((message) => {
   const { port, module, model } = message as WorkerSetup;
   const loaded = outcomeOf(() => openThreadWork(module, model));
-  const nowhere = closedPort();
+  const { port1: nowhere } = new MessageChannel();
+  nowhere.close();
 
   const api: WorkerApi = {
     ready: () => (loaded.ok ? { ok: true, value: true } : loaded),
@@ -31,9 +32,3 @@ void firstMessage().then((message) => {
 
   Comlink.expose(api, port, [portOrigin]);
 });
-
-function closedPort(): MessagePort {
-  const { port1 } = new MessageChannel();
-  port1.close();
-  return port1;
-}
