@@ -93,12 +93,8 @@ export async function callerVoices(
   const best = likeness.indexOf(Math.max(...likeness));
   // If there are two voices, one should be the agent's; a single voice is more likely the caller's.
   const isAgentRecognized = likeness[best]! > (voices.length > 1 ? leastRatioOfTwo : 0);
-  if (isAgentRecognized)
-    return fitVoices(
-      voices.filter((_, i) => i !== best),
-      true,
-      set,
-    );
+  const others = voices.filter((_, i) => i !== best);
+  if (isAgentRecognized) return fitVoices(others, true, set);
   // Two voices and neither is the agent's: there is no way to know which is the caller's.
   return voices.length > 1 ? unknownCaller : fitVoices(voices, false, set);
 }

@@ -107,10 +107,7 @@ export const eachOnce = (profiles: readonly FoundProfile[]): FoundProfile[] => [
   ...new Map(profiles.map((found) => [profileIdOf(found), found])).values(),
 ];
 
-/**
- * Returns one entry for each given id, in order; repeated ids give repeated entries. Throws if an id is not in the scope. Reading thousands of
- * prints takes a while, so it stops when the caller cancels.
- */
+/** Returns one entry for each given id, in order; repeated ids give repeated entries. Throws if an id is not in the scope. */
 export async function findProfiles(
   deps: Dependencies,
   scopeId: Id,
@@ -119,19 +116,28 @@ export async function findProfiles(
   { signal }: OperationOptions,
 ): Promise<FoundProfile[]> {
   const ids = list.uniqueIds.map((id) => id.value);
-  const found = new Map<Id, FoundProfile>();
-  for (const print of await deps.prints.get(scopeId, ids)) found.set(print.profileId, print);
-  signal?.throwIfAborted();
-  const untrained = ids.filter((id) => !found.has(id));
-  if (untrained.length > 0)
-    for (const profile of await deps.store.profiles.getMany(scopeId, untrained))
-      found.set(profile.id, asFound(profile));
-  signal?.throwIfAborted();
+  const found = new Map((await profilesAmong(deps, scopeId, ids, signal)).map((one) => [profileIdOf(one), one]));
   return ids.map((id, i) => {
     const one = found.get(id);
     if (!one) throw notInScope(`${field}.unique_ids[${i}]`, "profile", id);
     return one;
   });
+}
+
+/** Those of these ids that exist, in any order. Reading thousands of prints takes a while, so it stops when the caller cancels. */
+async function profilesAmong(
+  deps: Dependencies,
+  scopeId: Id,
+  ids: readonly Id[],
+  signal?: AbortSignal,
+): Promise<FoundProfile[]> {
+  const prints = await deps.prints.get(scopeId, ids);
+  signal?.throwIfAborted();
+  const trained = new Set(prints.map((print) => print.profileId));
+  const untrained = ids.filter((id) => !trained.has(id));
+  const others = untrained.length > 0 ? await deps.store.profiles.getMany(scopeId, untrained) : [];
+  signal?.throwIfAborted();
+  return [...prints, ...others.map(asFound)];
 }
 
 export const detailsOf = (found: FoundProfile) => (isPrint(found) ? printDetails(found) : profileDetails(found));
@@ -235,14 +241,10 @@ export async function membersOf(
   groups: readonly Group[],
   tag: string,
 ): Promise<FoundProfile[]> {
-  const { profiles } = deps.store;
   const { named, owners } = namedBy(groups);
-  const prints = await deps.prints.get(scopeId, [...named]);
-  const trained = new Set(prints.map((print) => print.profileId));
-  const untrained = [...named].filter((id) => !trained.has(id));
-  const others = untrained.length > 0 ? await profiles.getMany(scopeId, untrained) : [];
-  const owned = owners.size > 0 ? await profiles.ofOwners(scopeId, [...owners]) : [];
-  return [...prints, ...[...others, ...owned].map(asFound)].filter((found) => tag === "" || found.tag === tag);
+  const found = await profilesAmong(deps, scopeId, [...named]);
+  const owned = owners.size > 0 ? await deps.store.profiles.ofOwners(scopeId, [...owners]) : [];
+  return [...found, ...owned.map(asFound)].filter((one) => tag === "" || one.tag === tag);
 }
 
 const asFound = (profile: Profile): FoundProfile =>
@@ -258,33 +260,26 @@ function candidatesIn(
   revisions: ReadonlySet<string>,
   whyNone: Candidates["whyNone"],
 ): Candidates {
+  /** The gallery's best of these prints. */
+  const likeliest = async (analyzed: JointAnalysis): Promise<Id[]> => {
+    const hits = await deps.galleries.search(scopeId, kind, ({ galleries, members }) =>
+      [...galleries].flatMap(([revision, gallery]) => {
+        const embedding = analysisBy(analyzed, revision)?.embedding;
+        return embedding ? gallery.top(embedding, exactlyScored, members.size === valid.size ? undefined : valid) : [];
+      }),
+    );
+    return hits.map((hit) => hit.id).filter((id) => valid.has(id));
+  };
   return {
     kind,
     count: valid.size,
     revisions,
     async score(analyzed, options) {
-      const ids = valid.size > mostScoredDirectly ? await likeliest(deps, scopeId, kind, valid, analyzed) : [...valid];
+      const ids = valid.size > mostScoredDirectly ? await likeliest(analyzed) : [...valid];
       return scoreExactly(deps, scopeId, ids, analyzed, options);
     },
     whyNone,
   };
-}
-
-/** The gallery's best of these prints. */
-async function likeliest(
-  deps: Dependencies,
-  scopeId: Id,
-  kind: OwnerKind,
-  valid: ReadonlySet<Id>,
-  analyzed: JointAnalysis,
-): Promise<Id[]> {
-  const hits = await deps.galleries.search(scopeId, kind, ({ galleries, members }) =>
-    [...galleries].flatMap(([revision, gallery]) => {
-      const embedding = analysisBy(analyzed, revision)?.embedding;
-      return embedding ? gallery.top(embedding, exactlyScored, members.size === valid.size ? undefined : valid) : [];
-    }),
-  );
-  return hits.map((hit) => hit.id).filter((id) => valid.has(id));
 }
 
 /**
@@ -311,11 +306,8 @@ async function scoreExactly(
     const analysis = analysisBy(analyzed, revision);
     if (!analysis?.embedding) continue;
     const engine = await deps.models.open(revision);
-    const scores = await engine.score(
-      prints.map((print) => print.template),
-      voiceOf(analysis, analysis.embedding),
-      options,
-    );
+    const templates = prints.map((print) => print.template);
+    const scores = await engine.score(templates, voiceOf(analysis, analysis.embedding), options);
     scored.push(...prints.map((print, i) => ({ print, score: scores[i]! })));
   }
   if (scored.some(({ score }) => !score || Number.isNaN(score.llr) || Number.isNaN(score.reliability)))

@@ -257,13 +257,10 @@ export async function analyzeAndCompare(
   wanted: readonly AttackKind[] = [],
 ): Promise<{ analyzed: AnalyzedAudio; results: readonly PartResult[]; attacks: AttackResults }> {
   const { scopeId, session, set, engine } = context;
-  const attacksIn = (media: MediaSegment | null, channel: number | null) =>
-    new AttackChecks(
-      wanted,
-      media && new AttackAudio(engine, wanted, storedAudio(deps, media, channel), options),
-      set,
-      options,
-    );
+  const attacksIn = (media: MediaSegment | null, channel: number | null) => {
+    const audio = media && new AttackAudio(engine, wanted, storedAudio(deps, media, channel), options);
+    return new AttackChecks(wanted, audio, set, options);
+  };
   const mediaOf = ({ mediaSegmentId }: ProcessedAudio) =>
     findMedia(deps, scopeId, mediaSegmentId, "gk_processed_audio_id");
   const isAnalyzed = ({ revision }: ProcessedAudio) =>
@@ -313,17 +310,11 @@ export async function analyzeAndCompare(
   const audio = describedAudio(processed);
   // After an engine failure nothing is stored, so that the audio can be processed again. Separated voices are not stored either: which one is
   // the caller's was decided for this comparison, and a later one must decide it again.
-  return validity === AudioValidity.INTERNAL_ERROR || separated
-    ? {
-        analyzed: {
-          audio: { ...audio, processedAudioId: null, separated },
-          validity,
-          analysis: reported,
-          unstored: null,
-        },
-        ...concluded,
-      }
-    : { analyzed: { audio, validity, analysis: reported, unstored: processed }, ...concluded };
+  const analyzed: AnalyzedAudio =
+    validity === AudioValidity.INTERNAL_ERROR || separated
+      ? { audio: { ...audio, processedAudioId: null, separated }, validity, analysis: reported, unstored: null }
+      : { audio, validity, analysis: reported, unstored: processed };
+  return { analyzed, ...concluded };
 }
 
 /** Whether a check stopped at a checkpoint and left out the rest of the recording, which is still stored. */

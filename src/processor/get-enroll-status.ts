@@ -10,12 +10,9 @@ export const getEnrollStatus: Implementation<"getEnrollStatus"> = async (deps, r
   const { scopeId, set, engine } = await openContext(deps, request.context);
   const profile = await findProfile(deps, scopeId, request.gkVoiceprintProfileId);
   const segments = await deps.store.profiles.segments(scopeId, profile.id);
+  const models = segments.map(({ processed }) => audioModel(processed));
   return {
-    result: enrollStatus(
-      segments.map(({ processed }) => audioModel(processed)),
-      engine.model.revision,
-      set,
-    ),
+    result: enrollStatus(models, engine.model.revision, set),
     isTrained: isTrained(deps, profile) && mayBeUsed(profile),
   };
 };

@@ -21,13 +21,8 @@ export const processAudio: Implementation<"processAudio"> = async (deps, request
       ? { media: source.media, channel: selectChannel(source.media, request.channelSelector) }
       : await processedMedia(deps, source.processed, forEnrollment);
   const recording = openRecording(deps, media);
-  const analyzed = await analyzeRecording(
-    deps,
-    scopeId,
-    recording,
-    { channel, maxNetSpeechSeconds: forEnrollment ? set.maxNetAudioForEnroll : undefined },
-    options,
-  );
+  const settings = { channel, maxNetSpeechSeconds: forEnrollment ? set.maxNetAudioForEnroll : undefined };
+  const analyzed = await analyzeRecording(deps, scopeId, recording, settings, options);
   const { analysis } = analyzed;
   const validity = analysis
     ? audioValidity(measuredAudio(analysis), forEnrollment ? "enroll" : "verify", set)
@@ -36,16 +31,8 @@ export const processAudio: Implementation<"processAudio"> = async (deps, request
     forEnrollment && recording && analysis
       ? usedPart(deps, media, session.id, recording, channel, analysis.measures.grossSeconds)
       : media;
-  const processed = newProcessedAudio(
-    deps,
-    used,
-    session.id,
-    used === media ? channel : null,
-    set,
-    "process-audio",
-    validity,
-    analysis,
-  );
+  const from = used === media ? channel : null;
+  const processed = newProcessedAudio(deps, used, session.id, from, set, "process-audio", validity, analysis);
   // The audio itself may be good, so nothing is stored and it can be processed again.
   if (validity === AudioValidity.INTERNAL_ERROR) return { result: processingResult(processed, null) };
   if (used !== media) {

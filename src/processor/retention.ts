@@ -15,16 +15,9 @@ export async function expireAudio(
   // "Before" is strict, and a session that stopped in this millisecond must be included.
   const now = at + 1;
   const before = (seconds: number) => now - seconds * 1000;
-  const media = await deps.store.media.expire(
-    scopeId,
-    before(audioSeconds),
-    before(audioSeconds + abandonedSessionSeconds),
-  );
-  const models = await deps.store.processed.expire(
-    scopeId,
-    before(audioModelSeconds),
-    before(audioModelSeconds + abandonedSessionSeconds),
-  );
+  const times = (seconds: number) => [before(seconds), before(seconds + abandonedSessionSeconds)] as const;
+  const media = await deps.store.media.expire(scopeId, ...times(audioSeconds));
+  const models = await deps.store.processed.expire(scopeId, ...times(audioModelSeconds));
   return { media, models };
 }
 

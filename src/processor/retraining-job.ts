@@ -53,10 +53,8 @@ async function foresee(deps: Dependencies, profile: Profile, set: ConfigurationS
     if (processed.revision === revision || (await deps.store.media.get(scopeId, processed.mediaSegmentId)))
       kept.push(segment);
   }
-  const enough = enoughForTraining(
-    kept.map(({ processed }) => processed.measures),
-    set,
-  );
+  const measures = kept.map(({ processed }) => processed.measures);
+  const enough = enoughForTraining(measures, set);
   return { outcome: enough ? RetrainingOutcome.RETRAINED : withoutAudio(deps, profile), printVersion };
 }
 
@@ -75,16 +73,12 @@ async function retrain(deps: Dependencies, given: Profile, set: ConfigurationSet
       if (fresh === "failed") return { outcome: RetrainingOutcome.FAILED, printVersion };
       if (fresh) renewed.push(fresh);
     }
-    const { template, reason, valid } = await trainTemplate(
-      deps.models.of(scopeId),
-      renewed.map(({ processed }) => processed),
-      set,
-      {},
-    );
+    const models = renewed.map(({ processed }) => processed);
+    const { template, reason, valid } = await trainTemplate(deps.models.of(scopeId), models, set, {});
     if (reason === TrainReason.INTERNAL_ERROR) return { outcome: RetrainingOutcome.FAILED, printVersion };
     if (!template) return { outcome: withoutAudio(deps, profile), printVersion };
-    const used = renewed.filter(({ processed }) => valid.has(processed.id));
-    const status = trainedStatus(totalNet(used.map(({ processed }) => processed.measures)), set);
+    const used = models.filter(({ id }) => valid.has(id));
+    const status = trainedStatus(totalNet(used.map(({ measures }) => measures)), set);
     const next = { template, status, printVersion: printVersion + 1, segments: renewed };
     if (await profiles.train(scopeId, id, generation, next))
       return { outcome: RetrainingOutcome.RETRAINED, printVersion: printVersion + 1 };

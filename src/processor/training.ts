@@ -36,10 +36,8 @@ export async function trainTemplate(
   if (trained === null || trained.segments.length !== usable.length)
     return { reason: TrainReason.INTERNAL_ERROR, template: null, consistency: new Map(), valid: usableIds };
   const consistency = new Map(usable.map((model, i) => [model.id, trained.segments[i]!]));
-  const judged = trainReason(
-    usable.map((model) => ({ ...model.audio, consistent: consistency.get(model.id)!.consistent })),
-    set,
-  );
+  const known = usable.map((model) => ({ ...model.audio, consistent: consistency.get(model.id)!.consistent }));
+  const judged = trainReason(known, set);
   const reason = judged === TrainReason.TRAIN_OK && trained.template === null ? TrainReason.INCONSISTENCY : judged;
   const { calibrationModelId } = engine.model;
   const template =
