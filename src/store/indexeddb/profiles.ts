@@ -103,10 +103,8 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
 
     async getMany(scopeId, ids) {
       const stored = await Promise.all([...new Set(ids)].map((id) => db.get("profiles", [scopeId, id])));
-      return readAll(
-        scopeId,
-        stored.flatMap((profile) => profile ?? []),
-      );
+      const found = stored.flatMap((profile) => profile ?? []);
+      return readAll(scopeId, found);
     },
 
     async find(scopeId, kind, externalId, tag) {
@@ -137,10 +135,9 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
 
     async segments(scopeId, id) {
       const stored = await db.getAll("segments", within(scopeId, id));
-      const opened = await vault.openAll(
-        scopeId,
-        stored.map(({ audioModelId, sealed }) => ({ place: segmentPlace(scopeId, id, audioModelId), bytes: sealed })),
-      );
+      const placeOf = ({ audioModelId }: StoredSegment) => segmentPlace(scopeId, id, audioModelId);
+      const sealed = stored.map((segment) => ({ place: placeOf(segment), bytes: segment.sealed }));
+      const opened = await vault.openAll(scopeId, sealed);
       return stored.flatMap(({ addedAt, processed }, i) => {
         const voice = opened[i];
         return voice ? [{ profileId: id, addedAt, processed: joinProcessed(processed, voice) }] : [];

@@ -38,10 +38,8 @@ async function sealSome(tx: Queries, { vault, names }: SqlContext, scopeId: Id, 
      WHERE p.scope = $1 AND p.id > $2 AND p.name IS NULL ORDER BY p.id LIMIT ${PROFILES_AT_ONCE} FOR UPDATE`,
     [scope, after],
   );
-  const keys = await vault.ring.open(
-    scopeId,
-    rows.map(({ key_id }) => key_id),
-  );
+  const keyIds = rows.map(({ key_id }) => key_id);
+  const keys = await vault.ring.open(scopeId, keyIds);
   for (const { owner, id, key_id, data } of rows) {
     const plain = JSON.parse(data);
     const { externalId, ...nameless } = plain.owner;
