@@ -19,7 +19,7 @@ import {
   VoiceprintProfileStatus,
 } from "./contract/index.js";
 import { limitsFault } from "./contract/operation-options.js";
-import type { OperationOptions, Operations } from "./contract/operations.js";
+import type { OperationOptions, Operations, Progress } from "./contract/operations.js";
 import { type NamesOf, optionsFault } from "./contract/options-fault.js";
 import { invalid } from "./contract/refusal.js";
 import { type Analysis, type Answer, analysisOf, answerOf, type Identification } from "./easy-door/answers.js";
@@ -100,12 +100,7 @@ export interface Enrollment {
 export type VoiceprintsProgress =
   | { readonly step: "segment"; readonly index: number; readonly total: number; readonly segment: EnrolledSegment }
   | { readonly step: "train" }
-  | {
-      readonly step: "listen";
-      readonly netSpeechSeconds: number;
-      readonly grossSeconds: number;
-      readonly totalSeconds: number | null;
-    };
+  | ({ readonly step: "listen" } & Progress);
 
 /** Options of every call. */
 export interface CallChoices {
@@ -169,16 +164,10 @@ export class Voiceprints {
   /** Is it this person? */
   verify(person: string, audio: Audio, choices: CallChoices = {}): Promise<Answer<VerifyResultJson>> {
     return this.#inSession(choices, callChoices, async (context, choices) => {
-      const profileId = await this.#existingProfile("person", person, choices);
-      const { result } = await this.operations.verify(
-        {
-          context,
-          audio: await this.#media(context, audio, choices),
-          gkVoiceprintProfileId: { value: profileId },
-          ...listening(choices),
-        },
-        operationOptions(choices),
-      );
+      const gkVoiceprintProfileId = { value: await this.#existingProfile("person", person, choices) };
+      const media = await this.#media(context, audio, choices);
+      const request = { context, audio: media, gkVoiceprintProfileId, ...listening(choices) };
+      const { result } = await this.operations.verify(request, operationOptions(choices));
       return answerOf(VerifyResultSchema, result!, result!.authenticationScore, result!.riskEngineResult);
     });
   }
@@ -196,15 +185,9 @@ export class Voiceprints {
           );
         media ??= await this.#media(context, audio, choices);
         const uniqueIds = profiles.map(({ id }) => ({ value: id }));
-        const { result } = await this.operations.identify(
-          {
-            context,
-            audio: media,
-            target: { case: "gkVoiceprintProfileIds", value: { uniqueIds } },
-            ...listening(choices),
-          },
-          operationOptions(choices),
-        );
+        const target = { case: "gkVoiceprintProfileIds", value: { uniqueIds } } as const;
+        const request = { context, audio: media, target, ...listening(choices) };
+        const { result } = await this.operations.identify(request, operationOptions(choices));
         return { profiles, result };
       });
       const names = new Map(profiles.map(({ id, name }) => [id, name]));
@@ -240,10 +223,8 @@ export class Voiceprints {
     return this.#inLiveSession(choices, async (context, choices, end) => {
       const targets = await this.#targets(target, choices);
       const ignoreCheckpoints = choices.ignoreCheckpoints ?? false;
-      const check = await live.listen(
-        { context, rateHz, ignoreCheckpoints, ...targets.request, ...attacks(target) },
-        operationOptions(choices),
-      );
+      const request = { context, rateHz, ignoreCheckpoints, ...targets.request, ...attacks(target) };
+      const check = await live.listen(request, operationOptions(choices));
       return new Listener(check, rateHz, (result) => analysisOf(result, targets.names), end, choices.signal);
     });
   }
@@ -401,10 +382,8 @@ export class Voiceprints {
     input: Media,
     choices: CallChoices,
   ): Promise<AnalyzedSegment> {
-    const processed = await this.operations.processAudio(
-      { context, input, isForEnrollment: true, ...channelSelector(choices.channel) },
-      operationOptions(choices),
-    );
+    const request = { context, input, isForEnrollment: true, ...channelSelector(choices.channel) };
+    const processed = await this.operations.processAudio(request, operationOptions(choices));
     const { gkProcessedAudioId, validity, audioDetails } = processed.result!;
     const measured = {
       validity: AudioValidity[validity] as keyof typeof AudioValidity,
@@ -416,10 +395,8 @@ export class Voiceprints {
       const segment = { ...measured, enrolled: false, reason: "INTERNAL_ERROR" } as const;
       return { segment, id: undefined, enrollStatus: "UNSPECIFIED" };
     }
-    const { result } = await this.operations.enroll(
-      { context, gkVoiceprintProfileId: { value: await profile() }, gkProcessedAudioId },
-      callOptions(choices),
-    );
+    const enrollment = { context, gkVoiceprintProfileId: { value: await profile() }, gkProcessedAudioId };
+    const { result } = await this.operations.enroll(enrollment, callOptions(choices));
     const reason = EnrollReason[result!.reason] as keyof typeof EnrollReason;
     return {
       segment: { ...measured, enrolled: result!.enrolled === true, reason },
@@ -466,10 +443,8 @@ export class Voiceprints {
       return unlessErased(target.fraudsters === true, async () => {
         const targets = await this.#targets(target, choices);
         media ??= await this.#media(context, audio, choices);
-        const { result } = await this.operations.analyzeAudio(
-          { context, audio: media, ...targets.request, ...listening(choices), ...attacks(choices) },
-          operationOptions(choices),
-        );
+        const request = { context, audio: media, ...targets.request, ...listening(choices), ...attacks(choices) };
+        const { result } = await this.operations.analyzeAudio(request, operationOptions(choices));
         return analysisOf(result!, targets.names);
       });
     });
@@ -634,17 +609,11 @@ const UNTRAINED = {
 } as const;
 
 /** Zero if it was trained. */
-function missingOf({
-  reason,
-  totalNetAudio,
-  minNetAudioRequired,
-  totalValidSegments,
-  minSegmentsRequired,
-}: TrainResult) {
-  if (reason === TrainReason.TRAIN_OK) return { missingSpeechSeconds: 0, missingRecordings: 0 };
+function missingOf(result: TrainResult) {
+  if (result.reason === TrainReason.TRAIN_OK) return { missingSpeechSeconds: 0, missingRecordings: 0 };
   return {
-    missingSpeechSeconds: Math.max(0, secondsOf(minNetAudioRequired) - secondsOf(totalNetAudio)),
-    missingRecordings: Math.max(0, (minSegmentsRequired ?? 0) - (totalValidSegments ?? 0)),
+    missingSpeechSeconds: Math.max(0, secondsOf(result.minNetAudioRequired) - secondsOf(result.totalNetAudio)),
+    missingRecordings: Math.max(0, (result.minSegmentsRequired ?? 0) - (result.totalValidSegments ?? 0)),
   };
 }
 
