@@ -34,10 +34,8 @@ const mostChannels = 64;
 
 /** The sampling rate and channel count of every recording are checked here. */
 export function checkLayout(rateHz: number, channels: number): void {
-  if (!Number.isInteger(rateHz) || rateHz < lowestRateHz || rateHz > highestRateHz) {
+  if (!Number.isInteger(rateHz) || rateHz < lowestRateHz || rateHz > highestRateHz)
     throw new AudioError("BAD_RATE", `the sampling rate must be ${lowestRateHz} to ${highestRateHz} Hz, got ${rateHz}`);
-  }
-  if (!Number.isInteger(channels) || channels < 1 || channels > mostChannels) {
+  if (!Number.isInteger(channels) || channels < 1 || channels > mostChannels)
     throw new AudioError("BAD_CHANNELS", `a recording must have 1 to ${mostChannels} channels, got ${channels}`);
-  }
 }

@@ -36,12 +36,11 @@ function framesIn(bytes: number, channels: number): number {
 export function recordingOfImaAdpcm(source: ByteSource, layout: ImaLayout): Recording {
   const { rateHz, channels, start, bytes, bytesPerBlock, claimedFrames } = layout;
   const framesPerBlock = framesIn(bytesPerBlock, channels);
-  if (bytesPerBlock % (4 * channels) !== 0 || framesPerBlock < 9) {
+  if (bytesPerBlock % (4 * channels) !== 0 || framesPerBlock < 9)
     throw new AudioError(
       "BAD_HEADER",
       `an IMA ADPCM block of ${bytesPerBlock} bytes is too small for ${channels} channels`,
     );
-  }
   const held = Math.floor(bytes / bytesPerBlock) * framesPerBlock + framesIn(bytes % bytesPerBlock, channels);
   return recordingOf({
     rateHz,
@@ -66,12 +65,11 @@ function decodeBlock(out: Float32Array, block: Uint8Array, channel: number, chan
   const head = 4 * channel;
   let sample = ((block[head]! | (block[head + 1]! << 8)) << 16) >> 16;
   let index = block[head + 2]!;
-  if (index >= stepSizes.length) {
+  if (index >= stepSizes.length)
     throw new AudioError(
       "CORRUPT_DATA",
       `an IMA ADPCM block must begin with a step index below ${stepSizes.length}, got ${index}`,
     );
-  }
   out[0] = sample / 32768;
   for (let i = 1; i < out.length; i++) {
     const nibbleAt = i - 1;

@@ -39,9 +39,8 @@ export function recordingOf(reader: FrameReader): Recording {
     channels,
     frames,
     read(channel) {
-      if (!Number.isInteger(channel) || channel < 0 || channel > channels) {
+      if (!Number.isInteger(channel) || channel < 0 || channel > channels)
         throw new AudioError("CHANNEL_OUT_OF_RANGE", `channel must be 0 (all mixed) to ${channels}, got ${channel}`);
-      }
       return chunks(channel);
     },
   };

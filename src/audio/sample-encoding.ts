@@ -11,9 +11,8 @@ export interface SampleEncoding {
 /** Float samples beyond full scale are clipped, as a converter would do. NaN and infinity are refused. */
 function bounded(value: number): number {
   if (value >= -1 && value <= 1) return value;
-  if (!Number.isFinite(value)) {
+  if (!Number.isFinite(value))
     throw new AudioError("CORRUPT_DATA", `the recording contains a sample that is not a finite number: ${value}`);
-  }
   return value > 0 ? 1 : -1;
 }
 
@@ -48,9 +47,8 @@ export const sampleEncodings = {
         for (let i = 0; i < out.length; i++) out[i] = samples[i]! / 32768;
         return;
       }
-      for (let i = 0, at = first; i < out.length; i++, at += stride) {
+      for (let i = 0, at = first; i < out.length; i++, at += stride)
         out[i] = (((bytes[at]! | (bytes[at + 1]! << 8)) << 16) >> 16) / 32768;
-      }
     },
   },
   /** Big-endian. */

@@ -63,9 +63,8 @@ export function recordingOfSamples(samples: Samples | readonly Samples[], rateHz
   if (!channels.every(isSamples))
     throw new AudioError("NOT_AUDIO", "samples must be a Float32Array, a Float64Array or an Int16Array");
   const frames = channels[0]!.length;
-  if (channels.some((channel) => channel.length !== frames)) {
+  if (channels.some((channel) => channel.length !== frames))
     throw new AudioError("BAD_HEADER", "all channels of a recording must have the same length");
-  }
   return recordingOf({
     rateHz,
     channels: channels.length,

@@ -104,9 +104,8 @@ function encodingOf(format: Format): SampleEncoding {
   if (tag === formatTag.float && bitsPerSample === 64) return sampleEncodings.float64;
   // 24 bits in four bytes: the upper three, as the extensible format defines.
   if (tag === formatTag.pcm && bytes === 3 && bytesPerFrame === 4 * channels) return sampleEncodings.pcm32;
-  if (tag === formatTag.pcm && bytes >= 1 && bytes <= 4) {
+  if (tag === formatTag.pcm && bytes >= 1 && bytes <= 4)
     return [sampleEncodings.pcm8, sampleEncodings.pcm16, sampleEncodings.pcm24, sampleEncodings.pcm32][bytes - 1]!;
-  }
   const known = tag === formatTag.pcm || tag === formatTag.float || tag === formatTag.alaw || tag === formatTag.mulaw;
   if (known)
     throw new AudioError(
@@ -176,11 +175,10 @@ function recordingOfData(source: ByteSource, format: Format, data: Chunk, claims
       claimedFrames: claims.claimedFrames,
     });
   }
-  if (bytesPerFrame !== encoding.bytesPerSample * channels) {
+  if (bytesPerFrame !== encoding.bytesPerSample * channels)
     throw new AudioError(
       "BAD_HEADER",
       `the header says ${bytesPerFrame} bytes per frame, but ${channels} channel(s) of ${encoding.bytesPerSample} bytes each take ${encoding.bytesPerSample * channels}`,
     );
-  }
   return recordingOfBytes(source, { ...layout, bytesPerFrame }, encoding);
 }

@@ -63,12 +63,9 @@ function attackModel(section: ModelSection): AttackModel {
   }
   const { kind, rows, lowered, channels } = shape;
   const [slope, offset] = Array.isArray(calibration) ? (calibration as unknown[]) : [];
-  if (!Number.isFinite(slope) || !Number.isFinite(offset)) {
+  if (!Number.isFinite(slope) || !Number.isFinite(offset))
     throw badModel(`the ${kind} attack network has no calibration`);
-  }
-  if (!isGenuineRatios(genuine)) {
-    throw badModel(`the ${kind} attack network has no measure of genuine speech`);
-  }
+  if (!isGenuineRatios(genuine)) throw badModel(`the ${kind} attack network has no measure of genuine speech`);
   return {
     kind,
     revision: section.revision,

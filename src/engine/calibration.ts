@@ -55,9 +55,8 @@ function termsOf(value: unknown, what: string): readonly Term[] {
   if (!Array.isArray(value)) throw bad(`${what} must be a list, got ${shown(value)}`);
   return value.map((term: unknown): Term => {
     const [a, b, weight] = Array.isArray(term) ? (term as unknown[]) : [];
-    if (!featureNames.includes(a as FeatureName) || !featureNames.includes(b as FeatureName)) {
+    if (!featureNames.includes(a as FeatureName) || !featureNames.includes(b as FeatureName))
       throw bad(`${what} names an unknown feature: ${shown(a)}, ${shown(b)}`);
-    }
     return [a as FeatureName, b as FeatureName, numberOf(weight, `each weight of ${what}`)];
   });
 }

@@ -34,9 +34,8 @@ export function frontEndOf(described: Readonly<Record<string, unknown>>): FrontE
   const { window = "povey", relativeFloor = usualFloor } = described;
   const rows = Object.hasOwn(rowsOfWindow, String(window)) ? rowsOfWindow[String(window)] : undefined;
   if (!rows) throw refused(`window ${String(window)}, this engine computes povey and hamming`);
-  if (typeof relativeFloor !== "number" || !(relativeFloor >= 0 && relativeFloor < 1)) {
+  if (typeof relativeFloor !== "number" || !(relativeFloor >= 0 && relativeFloor < 1))
     throw refused(`relativeFloor ${String(relativeFloor)}, expected a number from 0 to 1`);
-  }
   return { rows, floor: relativeFloor };
 }
 

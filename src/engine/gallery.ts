@@ -105,9 +105,8 @@ export class WasmGallery implements Gallery {
     const batch = run.galleryBatch();
     const rows = this.#ids.length;
     // Small batches first: until k voices are found, every voice of a batch is a hit.
-    for (let first = 0, size = 64; first < rows; first += size, size = Math.min(batch, 2 * size)) {
+    for (let first = 0, size = 64; first < rows; first += size, size = Math.min(batch, 2 * size))
       this.#take(kernels, run.gallerySearch(first, Math.min(size, rows - first), best.floor), best);
-    }
   }
 
   #searchListed(kernels: Kernels, only: ReadonlySet<string>, best: Best): void {

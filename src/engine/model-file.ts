@@ -82,9 +82,8 @@ export async function readModelFile(given: Uint8Array): Promise<ModelFile> {
   const bytes = new Uint8Array(given.buffer, given.byteOffset, given.byteLength);
   const header = readHeader(bytes);
   const body = bytes.subarray(0, bytes.length - DIGEST_BYTES);
-  if ((await sha256(body)) !== hex(bytes.subarray(bytes.length - DIGEST_BYTES))) {
+  if ((await sha256(body)) !== hex(bytes.subarray(bytes.length - DIGEST_BYTES)))
     throw new ModelFileError("ALTERED", "the model file was altered: its SHA-256 does not match");
-  }
   const sections = new Map<string, ModelSection>();
   for (const entry of header.sections) sections.set(entry.name, await readSection(body, entry));
   const network = sections.get("network");
@@ -139,26 +138,23 @@ interface Header {
 }
 
 function readHeader(bytes: Uint8Array): Header {
-  if (bytes.length < MAGIC.length || text(bytes.subarray(0, MAGIC.length)) !== MAGIC) {
+  if (bytes.length < MAGIC.length || text(bytes.subarray(0, MAGIC.length)) !== MAGIC)
     throw new ModelFileError("NOT_A_MODEL", "this is not a vivavoce model file");
-  }
   if (bytes.length < 16) throw truncated("it ends within its first 16 bytes");
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = view.getUint32(8, true);
-  if (version !== MODEL_FILE_VERSION) {
+  if (version !== MODEL_FILE_VERSION)
     throw new ModelFileError(
       "OTHER_VERSION",
       `the model file has version ${version}; this engine reads version ${MODEL_FILE_VERSION}`,
     );
-  }
   const headerBytes = view.getUint32(12, true);
   if (16 + headerBytes + DIGEST_BYTES > bytes.length) throw truncated("it ends within its header");
   const header = readJson(bytes.subarray(16, 16 + headerBytes), "its header");
   const { family, licence, trainingData, bytes: total, sections } = header;
   if (typeof family !== "string" || typeof licence !== "string") throw malformed("family or licence is missing");
-  if (!Array.isArray(trainingData) || !trainingData.every((name) => typeof name === "string")) {
+  if (!Array.isArray(trainingData) || !trainingData.every((name) => typeof name === "string"))
     throw malformed("trainingData is missing");
-  }
   if (!isCount(total) || !Array.isArray(sections)) throw malformed("its length or its sections are missing");
   if (bytes.length < total) throw truncated(`it has ${bytes.length} of ${total} bytes`);
   if (bytes.length > total)
@@ -166,13 +162,11 @@ function readHeader(bytes: Uint8Array): Header {
   const names = new Set<string>();
   for (const entry of sections) {
     const { name, offset, bytes: length, sha256: digest } = record(entry, "a section");
-    if (typeof name !== "string" || typeof digest !== "string" || !isCount(offset) || !isCount(length)) {
+    if (typeof name !== "string" || typeof digest !== "string" || !isCount(offset) || !isCount(length))
       throw malformed("a section lacks name, offset, bytes or sha256");
-    }
     if (names.has(name)) throw malformed(`section ${name} occurs twice`);
-    if (offset % 16 !== 0 || offset < 16 + headerBytes || length < 16 || offset + length > total - DIGEST_BYTES) {
+    if (offset % 16 !== 0 || offset < 16 + headerBytes || length < 16 || offset + length > total - DIGEST_BYTES)
       throw malformed(`section ${name} is outside the file`);
-    }
     names.add(name);
   }
   return { family, licence, trainingData, sections };
@@ -181,9 +175,8 @@ function readHeader(bytes: Uint8Array): Header {
 async function readSection(file: Uint8Array, entry: SectionEntry): Promise<ModelSection> {
   const bytes = file.subarray(entry.offset, entry.offset + entry.bytes);
   const revision = await sha256(bytes);
-  if (revision !== entry.sha256) {
+  if (revision !== entry.sha256)
     throw new ModelFileError("ALTERED", `section ${entry.name} was altered: its SHA-256 does not match`);
-  }
   const descriptionBytes = new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0, true);
   if (16 + descriptionBytes > bytes.length) throw malformed(`the description of section ${entry.name} is too long`);
   const description = readJson(bytes.subarray(16, 16 + descriptionBytes), `section ${entry.name}`);
@@ -195,15 +188,12 @@ async function readSection(file: Uint8Array, entry: SectionEntry): Promise<Model
 
 function readTensor(section: Uint8Array, from: number, sectionName: string, row: unknown): Tensor {
   const { name, dtype, shape, offset, bytes } = record(row, `a tensor of section ${sectionName}`);
-  if (typeof name !== "string" || !isDtype(dtype) || !Array.isArray(shape) || !shape.every(isCount)) {
+  if (typeof name !== "string" || !isDtype(dtype) || !Array.isArray(shape) || !shape.every(isCount))
     throw malformed(`a tensor of section ${sectionName} lacks name, dtype or shape`);
-  }
-  if (!isCount(offset) || !isCount(bytes) || offset % 16 !== 0 || offset < from || offset + bytes > section.length) {
+  if (!isCount(offset) || !isCount(bytes) || offset % 16 !== 0 || offset < from || offset + bytes > section.length)
     throw malformed(`tensor ${name} is outside its section`);
-  }
-  if (bytes !== shape.reduce((product, size) => product * size, ELEMENT_BYTES[dtype])) {
+  if (bytes !== shape.reduce((product, size) => product * size, ELEMENT_BYTES[dtype]))
     throw malformed(`tensor ${name} has ${bytes} bytes, which does not match its shape`);
-  }
   return { name, dtype, shape, bytes: section.subarray(offset, offset + bytes) };
 }
 
@@ -218,14 +208,12 @@ function architectureOf({ description }: ModelSection): SpeakerArchitecture {
 }
 
 function checkTensors(network: ModelSection, wanted: readonly TensorSpec[]): void {
-  if (network.tensors.length !== wanted.length) {
+  if (network.tensors.length !== wanted.length)
     throw malformed(`the network must have ${wanted.length} tensors, got ${network.tensors.length}`);
-  }
   for (const [i, spec] of wanted.entries()) {
     const { name, dtype, shape } = network.tensors[i]!;
-    if (name !== spec.name || dtype !== spec.dtype || shape.join() !== spec.shape.join()) {
+    if (name !== spec.name || dtype !== spec.dtype || shape.join() !== spec.shape.join())
       throw malformed(`tensor ${i} is ${name} ${dtype}[${shape}], not ${spec.name} ${spec.dtype}[${spec.shape}]`);
-    }
   }
 }
 
@@ -235,9 +223,8 @@ function readVoiceClass(section: ModelSection | undefined): VoiceClassAxis | nul
 
 function vectorOf(section: ModelSection, name: string): Float32Array {
   const tensor = section.tensors.find((candidate) => candidate.name === name);
-  if (tensor?.dtype !== "f32" || tensor.shape.length !== 1) {
+  if (tensor?.dtype !== "f32" || tensor.shape.length !== 1)
     throw malformed(`section ${section.name} has no vector ${name} of the type f32`);
-  }
   return tensorValues(tensor) as Float32Array;
 }
 
@@ -269,9 +256,8 @@ function text(bytes: Uint8Array): string {
 
 export async function sha256(bytes: Uint8Array): Promise<string> {
   const subtle = globalThis.crypto?.subtle;
-  if (!subtle) {
+  if (!subtle)
     throw new ModelFileError("NO_DIGEST", "this page has no WebCrypto: serve it over https or from localhost");
-  }
   return hex(new Uint8Array(await subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>)));
 }
 

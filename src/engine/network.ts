@@ -59,9 +59,8 @@ export class Network {
     kernels.write(run.speakerProgram(), new Uint8Array(program.buffer, program.byteOffset, program.byteLength));
     const kind = architectures[architecture];
     const longest = Math.max(windowFrames + windowSlackFrames, windowPieces * pieceFrames);
-    if (run.speakerReserve(kind, longest, frontEnd.floor) !== 1) {
+    if (run.speakerReserve(kind, longest, frontEnd.floor) !== 1)
       throw badModel(`the kernels cannot run windows of ${windowFrames} frames`);
-    }
     for (const [i, { offset, bytes }] of weights.tensors.entries()) {
       if (bytes !== run.speakerTensorBytes(i))
         throw badModel(`tensor ${i} has ${bytes} bytes, expected ${run.speakerTensorBytes(i)}`);

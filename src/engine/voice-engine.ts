@@ -140,9 +140,8 @@ export class VoiceEngine implements Engine {
 
   #attackModel(kind: AttackKind): AttackModel {
     const model = this.#attacks.find((carried) => carried.kind === kind);
-    if (!model) {
+    if (!model)
       throw new NotSupportedError(`the model ${this.model.calibrationModelId} has no network for ${kind} attacks`);
-    }
     return model;
   }
 

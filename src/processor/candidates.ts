@@ -165,9 +165,8 @@ export async function candidatesByGroup(
   also: readonly FoundProfile[] = [],
 ): Promise<Candidates> {
   const { groups, tag } = await findGroups(deps, scopeId, kind === "person" ? "group" : "watchlist", target, field);
-  if (groups.reduce((sum, group) => sum + group.profileIds.length + group.ownerIds.length, 0) <= mostScoredDirectly) {
+  if (groups.reduce((sum, group) => sum + group.profileIds.length + group.ownerIds.length, 0) <= mostScoredDirectly)
     return candidatesOf(deps, scopeId, kind, [...(await membersOf(deps, scopeId, groups, tag)), ...also]);
-  }
   const given = also.filter(isPrint).map((print) => print.profileId);
   const { valid, revisions } = await deps.galleries.search(scopeId, kind, (loaded) => {
     const key = [tag, ...groups.map((group) => group.id)].join();

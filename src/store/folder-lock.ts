@@ -87,9 +87,8 @@ async function lock(folder: string, name: string, times: LockTimes): Promise<Fol
         await wait(UNSIGNED_STALE_MS / 10);
         continue;
       }
-      if (found !== "unsigned-stale" && (await isAlive(path, found, times))) {
+      if (found !== "unsigned-stale" && (await isAlive(path, found, times)))
         throw new StoreError("locked", `${folder} is open in process ${found.pid} on ${found.host}`);
-      }
       await removeStale(path, found === "unsigned-stale" ? null : found);
     }
     throw new StoreError("locked", `${folder} is being opened by other processes; try again`);

@@ -98,9 +98,8 @@ async function removeRows({ db }: IdbContext, scopeId: Id, id: Id): Promise<{ ke
   const ownerIsGone = (await tx.objectStore("profiles").index("owner").count([scopeId, ownerId])) === 0;
   if (ownerIsGone) await tx.objectStore("owners").delete([scopeId, ownerId]);
   const gone = { profileIds: [id], ownerIds: ownerIsGone ? [ownerId] : [] };
-  for (const group of await tx.objectStore("groups").getAll(within(scopeId))) {
+  for (const group of await tx.objectStore("groups").getAll(within(scopeId)))
     await tx.objectStore("groups").put({ ...group, ...withoutMembers(group, gone) });
-  }
   if (profile.sealed) await markPrintChanged(tx, scopeId, id);
   for (const sessionId of sessionIds) {
     const session = JSON.stringify([scopeId, sessionId]);

@@ -193,9 +193,7 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
     async setConsent(scopeId, id, consent) {
       const tx = db.transaction(["profiles", "scopes", "printChanges"], "readwrite");
       const profile = await tx.objectStore("profiles").get([scopeId, id]);
-      if (profile) {
-        await tx.objectStore("profiles").put({ ...profile, consent, generation: profile.generation + 1 });
-      }
+      if (profile) await tx.objectStore("profiles").put({ ...profile, consent, generation: profile.generation + 1 });
       if (profile?.sealed) await markPrintChanged(tx, scopeId, id);
       await tx.done;
       return profile !== undefined;

@@ -104,7 +104,6 @@ async function bindKeys(db: StoreDatabase, { identity }: KeyShelf): Promise<void
   const bound = await tx.store.get("key-ring");
   if (bound === undefined) await tx.store.put(identity, "key-ring");
   await tx.done;
-  if (bound !== undefined && bound !== identity) {
+  if (bound !== undefined && bound !== identity)
     throw new SealError("wrong-key", "the keys of this store are missing, so its data can no longer be read");
-  }
 }

@@ -22,11 +22,10 @@ export async function inStoreWords<T>(id: string, work: Promise<T>): Promise<T> 
     const state = sqlState(error);
     if (state === UNIQUE_VIOLATION)
       throw new StoreError("exists", `a record with id ${id} already exists`, { cause: error });
-    if (state === FOREIGN_KEY_VIOLATION) {
+    if (state === FOREIGN_KEY_VIOLATION)
       throw new StoreError("unknown-parent", `record ${id} names a session or engagement that does not exist`, {
         cause: error,
       });
-    }
     throw error;
   }
 }

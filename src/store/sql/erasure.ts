@@ -40,12 +40,11 @@ export async function eraseRows(
        AND NOT EXISTS (SELECT 1 FROM vivavoce.profiles p WHERE p.scope = $1 AND p.owner = $2) RETURNING 1`,
     [scope, owner.id],
   );
-  if (lastOfOwner.length > 0) {
+  if (lastOfOwner.length > 0)
     await tx.query("DELETE FROM vivavoce.group_members WHERE scope = $1 AND kind = 'owner' AND member = $2", [
       scope,
       owner.id,
     ]);
-  }
   const doomed = [
     { scopeId, keyId: found.key_id },
     ...(await replaceSessionKeys(tx, context, MEDIA, scopeId, sessions, onUnopened)),

@@ -235,12 +235,11 @@ export async function migrate(database: Database, upTo = MIGRATIONS.length): Pro
         "SELECT coalesce(max(version), 0) AS version FROM vivavoce.migrations",
       );
       const from = version ?? 0;
-      if (from > MIGRATIONS.length) {
+      if (from > MIGRATIONS.length)
         throw new StoreError(
           "newer-schema",
           `the store has schema version ${from}; this vivavoce supports up to ${MIGRATIONS.length}. Update vivavoce`,
         );
-      }
       for (const [i, statements] of MIGRATIONS.entries()) {
         if (i < from || i >= upTo) continue;
         await tx.foreign(statements);
