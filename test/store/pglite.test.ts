@@ -17,6 +17,21 @@ test("the database takes little memory for its buffers", { timeout: 180_000 }, a
   await database.close();
 });
 
+test("statements planned while a table was small do not read all of it when it has grown", {
+  timeout: 180_000,
+}, async () => {
+  const database = await openEmbeddedDatabase(null);
+  const store = await createSqlStore(database, createMemoryShelf(nodeAead));
+  await store.documents.put("collection", "one", {});
+  // As the housekeeping does after half a minute without writes; from then on the small size is known.
+  await database.foreign("VACUUM");
+  const plan = await database.foreign(
+    "EXPLAIN SELECT document FROM vivavoce.documents WHERE collection = 'collection' AND id = 'one'",
+  );
+  expect(JSON.stringify(plan)).toMatch(/Index Scan/);
+  await store.close();
+});
+
 test("keys that could not be destroyed at once are destroyed later", { timeout: 180_000 }, async () => {
   const shelf = createMemoryShelf(nodeAead);
   let away = false;

@@ -28,7 +28,8 @@ export async function openEmbeddedDatabase(
   // A new folder has the system's default permissions.
   if (folder !== null) await prepareDatabaseFolder(folder);
   // Old log files are removed, not recycled: they contain erased data.
-  await pglite.exec("SET wal_recycle = off; SET maintenance_work_mem = '8MB'");
+  // A statement keeps its plan. Without `enable_seqscan = off`, one planned for a small table would read every row of it however large it gets.
+  await pglite.exec("SET wal_recycle = off; SET maintenance_work_mem = '8MB'; SET enable_seqscan = off");
   const session = new PreparedSession(pglite);
   const turn = new Mutex();
   const housekeeping = new Housekeeping(limits, {
