@@ -30,6 +30,11 @@ const FORGET_AFTER_MS = 60 * 60_000;
 /** How long a successful address of a client is remembered, and how often it is written again. */
 const REMEMBER_SUCCESS_MS = 30 * 86_400_000;
 const NOTE_EVERY_MS = 86_400_000;
+
+/** For how long a wait that was read is not read again; an attempt that was running when it began may end it. */
+const TRUST_WAIT_MS = 1000;
+
+/** How many successes and waits a process remembers. */
 const MOST_NOTED = 10_000;
 
 export type Throttle = ReturnType<typeof createThrottle>;
@@ -37,6 +42,11 @@ export type Throttle = ReturnType<typeof createThrottle>;
 /** Names are untrusted and may be as long as a request. */
 const short = (name: string): string =>
   name.length <= 128 ? name : createHash("sha256").update(name).digest("base64");
+
+function note<T>(entries: Map<string, T>, key: string, value: T): void {
+  entries.set(key, value);
+  if (entries.size > MOST_NOTED) entries.delete(entries.keys().next().value!);
+}
 
 /** A subscriber of IPv6 has a whole network (/64), so its addresses count as one. */
 export function networkOf(address: string): string {
@@ -57,14 +67,22 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
   const succeededFrom = collection<{ at: number }>(documents, "token.successes");
   /** Pairs already written by this process, with the time, so that not every token request costs a write. */
   const noted = new Map<string, number>();
+  /** Waits that were read, with the time, so that an attempt during a wait costs no query. */
+  const waiting = new Map<string, { readonly entry: Failures; readonly readAt: number }>();
 
   async function noteSuccess(pair: string): Promise<void> {
     const now = clock.now();
     const last = noted.get(pair);
     if (last !== undefined && now >= last && now - last < NOTE_EVERY_MS) return;
     await succeededFrom.put(pair, { at: now }, now + REMEMBER_SUCCESS_MS);
-    noted.set(pair, now);
-    if (noted.size > MOST_NOTED) noted.delete(noted.keys().next().value!);
+    note(noted, pair, now);
+  }
+
+  /** An entry that was read just now. */
+  function remembered(key: string): Failures | null {
+    const { entry = null, readAt = 0 } = waiting.get(key) ?? {};
+    const age = clock.now() - readAt;
+    return age >= 0 && age < TRUST_WAIT_MS ? entry : null;
   }
 
   function refuse(waitMs: number): never {
@@ -85,8 +103,8 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
     const { free, longestWaitMs } = allowance;
     const now = clock.now();
     let rest = 0;
-    // An existing entry keeps its expiry; a new one gets one.
-    await failures.insert(key, { count: 0, until: 0 }, now + FORGET_AFTER_MS);
+    // An existing entry keeps its expiry; a new one gets one, and every allowance has more than one free failure.
+    if (await failures.insert(key, { count: 1, until: 0 }, now + FORGET_AFTER_MS)) return 0;
     await failures.update(key, (entry) => {
       rest = unlessWaiting ? restOf(entry, allowance) : 0;
       if (rest > 0 || entry === null) return undefined;
@@ -112,8 +130,13 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
         [place, ADDRESS],
         [name, CLIENT],
       ];
+      // Not by name: a client that succeeded from this address before does not wait for it.
+      const recent = Math.max(restOf(remembered(pair), PAIR), restOf(remembered(place), ADDRESS));
+      if (recent > 0) refuse(recent);
       const known = await Promise.all(keys.map(([key]) => failures.get(key)));
       const waits = known.map((entry, i) => restOf(entry, keys[i]![1]));
+      for (const [i, key] of [pair, place].entries())
+        if (waits[i]! > 0) note(waiting, key, { entry: known[i]!, readAt: clock.now() });
       // A client that succeeded from this address before is not locked out by failures elsewhere in its name.
       const isKnownHere = waits[2]! > 0 && (await succeededFrom.get(pair)) !== null;
       if (isKnownHere) waits[2] = 0;

@@ -92,6 +92,27 @@ describe("guessing in a client's name", () => {
     expect(await ask(box, client.clientId, client.secret, "10.9.9.2")).toBe(429);
   });
 
+  it("during a wait costs no query, and one write for each new name and address", async () => {
+    const box = createBox();
+    const { documents } = box.service;
+    const [reads, inserts, updates] = (["get", "insert", "update"] as const).map((name) => vi.spyOn(documents, name));
+    const calls = () => [reads, inserts, updates].map((spy) => spy!.mock.calls.length);
+    expect(await ask(box, "nobody", "wrong", "10.0.0.1")).toBe(401);
+    expect(calls()).toEqual([3, 3, 0]);
+    const entry = ["token.failures", "pair 10.0.0.1 nobody"] as const;
+    await documents.put(...entry, { count: 20, until: box.now() + 60_000 });
+    expect(await ask(box, "nobody", "wrong", "10.0.0.1")).toBe(429);
+    const before = calls();
+    expect(await ask(box, "nobody", "wrong", "10.0.0.1")).toBe(429);
+    expect(calls()).toEqual(before);
+    // If another replica ends the wait, this one notices it a second later.
+    await documents.delete(...entry);
+    box.advance(999);
+    expect(await ask(box, "nobody", "wrong", "10.0.0.1")).toBe(429);
+    box.advance(1);
+    expect(await ask(box, "nobody", "wrong", "10.0.0.1")).toBe(401);
+  });
+
   it("is not made easier by a secret that the guesser knows", async () => {
     const box = createBox();
     const client = await createRuntimeClient(box);
