@@ -31,7 +31,7 @@ import {
 import { LONGEST_TIMEOUT_MS } from "../contract/call-limit.js";
 import { stackOf } from "../contract/error-causes.js";
 import { LiveProcessor, StatusCode, StatusError } from "../contract/index.js";
-import { METHODS, SERVICES } from "../contract/operations.js";
+import { METHODS } from "../contract/operations.js";
 import { asStatusError, endedWith } from "./call-errors.js";
 import { connectErrorOf } from "./connect-error.js";
 import type { Call, Dispatcher } from "./dispatch.js";
@@ -185,22 +185,17 @@ function grpcHandlers(parts: RpcParts, options: ConnectRouterOptions): Map<strin
       answer(context, (call) => dispatcher.unary(method, () => onlyMessage(requests), call));
     router.rpc({ ...method, methodKind: "client_streaming" } as DescMethod, unary as never);
   }
-  addHealth(router, health);
-  addReflection(router);
-  return new Map(
-    router.handlers.map((handler) => [
+  const standard = createConnectRouter({ ...options, readMaxBytes: LONGEST_STANDARD_MESSAGE });
+  addHealth(standard, health);
+  addReflection(standard);
+  return new Map([
+    ...router.handlers.map((handler): [string, Handle] => [
       handler.requestPath,
-      withPlainMessage((request) =>
-        handler(
-          boundStream(
-            request,
-            handler.method,
-            SERVICES.includes(handler.service) ? parts.messageBytes : LONGEST_STANDARD_MESSAGE,
-          ),
-        ),
-      ),
+      withPlainMessage((request) => handler(boundStream(request, handler.method, parts.messageBytes))),
     ]),
-  );
+    // Their messages are too short to have many values.
+    ...standard.handlers.map((handler): [string, Handle] => [handler.requestPath, withPlainMessage(handler)]),
+  ]);
 }
 
 function connectHandlers(parts: RpcParts, options: ConnectRouterOptions): Map<string, Handle> {
