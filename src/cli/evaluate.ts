@@ -1,4 +1,3 @@
-import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { readRecording } from "../audio/index.js";
@@ -15,7 +14,7 @@ import { figuresOf, tablesOf } from "../evaluate/tables.js";
 import { MOST_TRIALS, readTrialSet, type TrialSet, TrialSetError } from "../evaluate/trials.js";
 import { scoresCsv, worstPairs } from "../evaluate/verdicts.js";
 import { CacheError, VoiceCache } from "../evaluate/voice-cache.js";
-import { evaluationFile } from "../server/config.js";
+import { evaluationFile, home } from "../server/config.js";
 import { fileFault } from "../server/file-fault.js";
 import { VERSION } from "../server/version.js";
 import { makeFolders } from "../store/make-folders.js";
@@ -223,9 +222,9 @@ async function keep(
   }
 }
 
-function cachePath(given: string | boolean, revision: string): string {
+export function cachePath(given: string | boolean, revision: string): string {
   if (typeof given === "string") return given;
-  const root = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
+  const root = process.env.XDG_CACHE_HOME || join(home(), ".cache");
   // The kernels of another version may compute slightly different embeddings.
   return join(root, "vivavoce", "evaluate", `${revision.slice(0, 16)}-${VERSION}.jsonl`);
 }

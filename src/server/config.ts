@@ -224,7 +224,7 @@ export function dataFolder(): string {
 }
 
 /** A user id that the system does not know has no home. Container runtimes then set this one. */
-function home(): string {
+export function home(): string {
   try {
     return homedir();
   } catch {
