@@ -67,7 +67,7 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
   const succeededFrom = collection<{ at: number }>(documents, "token.successes");
   /** Pairs already written by this process, with the time, so that not every token request costs a write. */
   const noted = new Map<string, number>();
-  /** Waits that were read, with the time, so that an attempt during a wait costs no query. */
+  /** Waits that were read, with the time, so that they are not read with each attempt. */
   const waiting = new Map<string, { readonly entry: Failures; readonly readAt: number }>();
 
   async function noteSuccess(pair: string): Promise<void> {
@@ -130,18 +130,20 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
         [place, ADDRESS],
         [name, CLIENT],
       ];
-      // Not by name: a client that succeeded from this address before does not wait for it.
-      const recent = Math.max(restOf(remembered(pair), PAIR), restOf(remembered(place), ADDRESS));
-      if (recent > 0) refuse(recent);
+      /** Whether the client succeeded from this address before: then failures elsewhere in its name do not lock it out. */
+      const refuseWaiting = async (entries: readonly (Failures | null)[]): Promise<boolean> => {
+        const waits = entries.map((entry, i) => restOf(entry, keys[i]![1]));
+        const isKnownHere = waits[2]! > 0 && (await succeededFrom.get(pair)) !== null;
+        if (isKnownHere) waits[2] = 0;
+        const waitMs = Math.max(...waits);
+        if (waitMs > 0) refuse(waitMs);
+        return isKnownHere;
+      };
+      await refuseWaiting(keys.map(([key]) => remembered(key)));
       const known = await Promise.all(keys.map(([key]) => failures.get(key)));
-      const waits = known.map((entry, i) => restOf(entry, keys[i]![1]));
-      for (const [i, key] of [pair, place].entries())
-        if (waits[i]! > 0) note(waiting, key, { entry: known[i]!, readAt: clock.now() });
-      // A client that succeeded from this address before is not locked out by failures elsewhere in its name.
-      const isKnownHere = waits[2]! > 0 && (await succeededFrom.get(pair)) !== null;
-      if (isKnownHere) waits[2] = 0;
-      const waitMs = Math.max(0, ...waits);
-      if (waitMs > 0) refuse(waitMs);
+      for (const [i, [key, allowance]] of keys.entries())
+        if (restOf(known[i]!, allowance) > 0) note(waiting, key, { entry: known[i]!, readAt: clock.now() });
+      const isKnownHere = await refuseWaiting(known);
       if (countFirst) {
         for (const [key, allowance] of keys) {
           if (key === name && isKnownHere) continue;

@@ -92,7 +92,7 @@ describe("guessing in a client's name", () => {
     expect(await ask(box, client.clientId, client.secret, "10.9.9.2")).toBe(429);
   });
 
-  it("during a wait costs no query, and one write for each new name and address", async () => {
+  it("costs one write for each new name and address, and at most one query during a known wait", async () => {
     const box = createBox();
     const { documents } = box.service;
     const [reads, inserts, updates] = (["get", "insert", "update"] as const).map((name) => vi.spyOn(documents, name));
@@ -105,6 +105,10 @@ describe("guessing in a client's name", () => {
     const before = calls();
     expect(await ask(box, "nobody", "wrong", "10.0.0.1")).toBe(429);
     expect(calls()).toEqual(before);
+    await documents.put("token.failures", "client known", { count: 60, until: box.now() + 5000 });
+    for (const from of ["10.0.0.2", "10.0.0.3"]) expect(await ask(box, "known", "wrong", from)).toBe(429);
+    // The second only asks whether the client is known at that address.
+    expect(calls()).toEqual([before[0]! + 4 + 1, before[1], before[2]]);
     // If another replica ends the wait, this one notices it a second later.
     await documents.delete(...entry);
     box.advance(999);
