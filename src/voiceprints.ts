@@ -30,6 +30,7 @@ import { open, SealedExportError, seal } from "./sealed-export.js";
 import { typeName } from "./type-name.js";
 import {
   abandonSession,
+  candidatesIn,
   channelSelector,
   comparisonOf,
   existingProfile,
@@ -483,10 +484,7 @@ export class Voiceprints {
     choices: CallChoices,
   ): Promise<Pick<NamedProfile, "id" | "name">[]> {
     const { tag } = choices;
-    if (names === undefined) {
-      const all = await profilesIn(this.operations, this.settings.scope, kind, "", callOptions(choices));
-      return all.filter((profile) => tag === undefined || profile.tag === tag);
-    }
+    if (names === undefined) return candidatesIn(this.operations, this.settings.scope, kind, tag, callOptions(choices));
     if (!Array.isArray(names))
       throw invalid("names", "malformed", `the names of ${kind}s must be a list, got ${typeName(names)}`);
     if (names.length === 0) throw invalid("names", "empty", `the list of ${kind}s must have at least one name`);

@@ -14,6 +14,7 @@ import {
   type UniqueId,
   type VoiceprintProfileSummary,
 } from "./contract/index.js";
+import { MOST_IDS } from "./contract/mandatory.js";
 import type { OperationOptions, Operations } from "./contract/operations.js";
 
 /** Where the calls of the easy door work. */
@@ -176,6 +177,24 @@ export async function profilesIn(
     status,
     printVersion,
   }));
+}
+
+/** All profiles of a kind, with this tag if there is one, to be compared in one call. */
+export async function candidatesIn(
+  operations: Operations,
+  scope: string,
+  kind: Owner["kind"],
+  tag: string | undefined,
+  options?: OperationOptions,
+): Promise<NamedProfile[]> {
+  const all = await profilesIn(operations, scope, kind, "", options);
+  const found = all.filter((profile) => tag === undefined || profile.tag === tag);
+  if (found.length <= MOST_IDS) return found;
+  const list = kind === "person" ? "group (CreateGroup)" : "watchlist (CreateWatchlist)";
+  throw statusError(
+    StatusCode.INVALID_REQUEST,
+    `${found.length} voiceprints are enrolled, and at most ${MOST_IDS} can be compared one by one; name some, or put them in a ${list}`,
+  );
 }
 
 /** An uploaded recording, as requests refer to it. */

@@ -12,6 +12,7 @@ import {
 import type { Operations } from "../contract/operations.js";
 import {
   type Comparison,
+  candidatesIn,
   channelSelector,
   comparisonOf,
   inSession,
@@ -74,8 +75,10 @@ export function identifyCommand(program: Command): void {
       const names = new Map<string, string>();
       for (const name of people) names.set(await profileOf(operations, options.scope, person(name, options.tag)), name);
       if (people.length === 0) {
-        for (const { id, name, tag } of await profilesIn(operations, options.scope, "person"))
-          if (options.tag === undefined || tag === options.tag) names.set(id, name);
+        const enrolled = group
+          ? await profilesIn(operations, options.scope, "person")
+          : await candidatesIn(operations, options.scope, "person", options.tag);
+        for (const { id, name } of enrolled) names.set(id, name);
         if (names.size === 0 && !group)
           throw new CommandError("nobody is enrolled here", "enroll first: vivavoce enroll ada a.wav b.wav c.wav");
       }

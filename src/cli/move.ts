@@ -26,7 +26,7 @@ async function passphraseOf(options: PassphraseOptions): Promise<string> {
   const passphrase = options.passphraseStdin ? await readStandardInput() : process.env.VIVAVOCE_PASSPHRASE;
   if (passphrase) return passphrase;
   throw new CommandError(
-    "a passphrase is required to seal the file",
+    "a passphrase is required, because the file is sealed",
     "set VIVAVOCE_PASSPHRASE, or give --passphrase-stdin and the passphrase on standard input",
   );
 }

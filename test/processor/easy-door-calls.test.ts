@@ -316,6 +316,17 @@ describe("audio", () => {
 });
 
 describe("answers", () => {
+  test("more people than one call compares are a group's job, which the message says", async () => {
+    const profiles = Array.from({ length: 10_001 }, (_, i) => ({ gkVoiceprintProfileId: { value: `id ${i}` } }));
+    vi.spyOn(world.processor, "listVoiceprintProfiles").mockResolvedValue({ profiles, nextPageToken: "" } as never);
+    const asked = vi.spyOn(world.processor, "identify");
+    await expect(voice.identify(audio(7, 4))).rejects.toThrow(
+      "10001 voiceprints are enrolled, and at most 10000 can be compared one by one; name some, or put them in a group (CreateGroup)",
+    );
+    await expect(voice.watch(audio(7, 4))).rejects.toThrow("put them in a watchlist (CreateWatchlist)");
+    expect(asked).not.toHaveBeenCalled();
+  });
+
   test("identify names nobody unless the decision is AUTHENTIC", async () => {
     await expect(voice.identify(audio(7, 4))).rejects.toThrow(
       /^nobody is enrolled; enroll somebody before identifying$/,
