@@ -130,7 +130,7 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
       const passwordHash = password === undefined ? undefined : await secrets.hash(checkPassword(password), "chosen");
       const before = passwordHash && (await users.get(normalName(name)));
       // Before the write, because a box that is killed right after it could not; after it, for those made in between.
-      if (before) await endGrantsOf(documents, before.id, keptGrant ?? null);
+      if (before) await endGrantsOf(documents, before.id, { kept: keptGrant });
       const changed = await users.update(normalName(name), (user) => {
         if (!user) throw new OAuthError("not_found", `user ${name} does not exist`);
         return {
@@ -140,7 +140,7 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
           ...(passwordHash && { passwordHash, passwordSetAt: differentFrom(user.passwordSetAt, clock.now()) }),
         };
       });
-      if (passwordHash) await endGrantsOf(documents, changed.id, keptGrant ?? null);
+      if (passwordHash) await endGrantsOf(documents, changed.id, { kept: keptGrant });
       return view(changed);
     },
 

@@ -786,6 +786,20 @@ describe("a page of the box itself", () => {
     expect(await me(there.access_token)).toMatchObject({ name: "olga" });
   });
 
+  test("signing out at /profile ends its token too, not that of a credential", async () => {
+    const browser = new Browser(box);
+    const signIn = await browser.go(await authorizeUrl());
+    const { access_token } = await redeem(
+      (await browser.submit(signIn.text, { name: "olga", password: PASSWORD })).url,
+    );
+    const { id: accountId } = (await box.service.users.find("olga"))!;
+    await box.service.documents.put("oidc.Grant", "of a credential", { accountId, clientId: "another" });
+    const form = /<form[^>]*action="\/sign-out".*?<\/form>/s.exec((await browser.go("/profile")).text)![0];
+    await browser.submit(form, {});
+    expect(await me(access_token)).toMatchObject({ error: "invalid_token" });
+    expect((await box.service.documents.list("oidc.Grant")).map(({ id }) => id)).toEqual(["of a credential"]);
+  });
+
   test("a sign-in that has expired leads back to the page that began it; to nowhere else", async () => {
     const browser = new Browser(box);
     const onward = '<a href="/operator/">Operator view</a>';

@@ -7,6 +7,7 @@ import { throttled } from "../client-credentials.js";
 import type { CredentialKind } from "../credentials.js";
 import { invalidRequest, OAuthError } from "../errors.js";
 import { type Form, readForm } from "../form.js";
+import { endGrantsOf } from "../grants.js";
 import { OPERATOR_PAGE } from "../own-pages.js";
 import { changeOwnPassword } from "../own-password.js";
 import type { TransportOptions } from "../peer-address.js";
@@ -239,8 +240,10 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
   });
 
   app.post("/sign-out", async (c) => {
-    await signedInForm(c);
+    const { session } = await signedInForm(c);
     await endSession(c, service);
+    // An open view must not go on. The user's views in other browsers get a new token from the session there, without asking.
+    await endGrantsOf(service.documents, session.user.id, { clientId: OPERATOR_PAGE.clientId });
     return c.redirect("/sign-in", 303);
   });
 
