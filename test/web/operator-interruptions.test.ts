@@ -222,6 +222,36 @@ test("filters are kept by a reload, and forgotten by signing out", { timeout: 12
   await signIn();
 });
 
+test("a search goes on by itself until it finds something, and is not repeated from the beginning", {
+  timeout: 120_000,
+}, async () => {
+  const asked: string[] = [];
+  const row = { ...profileOf("far away"), type: "IVR", externalId: "", startedAt: 0, stoppedAt: 1, checkCount: 0 };
+  const far = { ...row, person: "far away", matchedPerson: "", decision: "FRAUD", reason: "", risk: 1, reliability: 1 };
+  const search = (route: Route) => {
+    const after = new URL(route.request().url()).searchParams.get("after")!;
+    asked.push(after);
+    const at = Number(after);
+    return route.fulfill({ json: { rows: at === 4 ? [far] : [], next: at === 9 ? null : String(at + 1) } });
+  };
+  await tab("sessions").click();
+  await page.route("**/operator/v1/sessions?*", search);
+  await page.getByLabel(strings.idOrPerson).fill("far");
+  const rows = table(strings.parts.sessions).locator("tbody tr");
+  await rows.getByText("far away", { exact: true }).waitFor(soon);
+  await page.getByText(strings.pager.page(1)).waitFor();
+  expect(asked.splice(0)).toEqual(["", "1", "2", "3", "4"]);
+  // The next poll also finds what is new at the beginning.
+  await expect.poll(() => asked, soon).toEqual(["", "4"]);
+  asked.length = 0;
+  await page.getByRole("button", { name: strings.pager.next }).click();
+  await rows.getByText(strings.sessions.none).waitFor(soon);
+  expect(asked).toEqual(["5", "6", "7", "8", "9"]);
+  await page.unroute("**/operator/v1/sessions?*", search);
+  await page.getByLabel(strings.idOrPerson).fill("");
+  await tab("overview").click();
+});
+
 test("a session that ends is renewed once, however many requests are refused on a slow network", {
   timeout: 120_000,
 }, async () => {

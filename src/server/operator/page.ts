@@ -56,7 +56,8 @@ export async function searched<Found extends { readonly id: string }, Row>(
   const rows: Row[] = [];
   let last = from;
   for (let looked = 0; looked < most; ) {
-    const step = Math.min(MOST_ROWS, most - looked);
+    // Without a filter, the first rows fill the page.
+    const step = Math.min(looked === 0 ? limit + 1 : MOST_ROWS, most - looked);
     const found = await list(last, step);
     const judged = await Promise.all(found.map(row));
     for (const [i, one] of judged.entries()) {

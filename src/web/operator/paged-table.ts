@@ -11,6 +11,9 @@ export interface PageOfScope {
   readonly filters: Readonly<Record<string, string>>;
 }
 
+/** A search that has found nothing by then goes on when the reader wants it to. */
+const mostAnswers = 50;
+
 /** What shows the rows of a page, or `none`. */
 export interface Rows<Row> {
   readonly element: HTMLElement;
@@ -28,6 +31,10 @@ export class PagedTable<Row> {
   /** The page tokens of all pages so far; the last one is shown. */
   #pages: string[] = [""];
   #after: string | null = null;
+  /** From where a search of these pages found rows, or goes on. */
+  readonly #begins = new WeakMap<readonly string[], string>();
+  /** The pages that are being searched through. */
+  #searched: readonly string[] | null = null;
   #scope = "";
   /** The rows that are shown are not those that were asked for: another page or search. */
   #isOutdated = true;
@@ -72,11 +79,12 @@ export class PagedTable<Row> {
   /** Reloads the current page. */
   async refresh(): Promise<void> {
     if (this.#scope === "") return this.#table.show([]);
-    const [scope, pages] = [this.#scope, this.#pages];
-    // The page or scope may be changed while the request is running.
-    const isCurrent = () => scope === this.#scope && pages === this.#pages;
+    const [scope, pages, filters] = [this.#scope, this.#pages, this.#filters.values];
+    if (pages === this.#searched) return;
+    // The page, the scope or the part of the view may be changed while the request is running.
+    const isCurrent = () => scope === this.#scope && pages === this.#pages && this.element.isConnected;
     this.#table.element.setAttribute("aria-busy", String(this.#isOutdated));
-    const asked = this.ask({ scope, after: pages.at(-1)!, filters: this.#filters.values });
+    const asked = this.#search(pages, (after) => this.ask({ scope, after, filters }), isCurrent);
     const { rows, next } = await asked.catch((error: Error) => {
       if (this.#isOutdated && isCurrent()) this.#show([], strings.lost(error.message));
       throw error;
@@ -90,6 +98,27 @@ export class PagedTable<Row> {
     this.#previous.setAttribute("aria-disabled", String(pages.length === 1));
     this.#next.setAttribute("aria-disabled", String(next === null));
     this.element.classList.toggle("one-page", pages.length === 1 && next === null);
+  }
+
+  /** For one answer the box reads a limited number of rows, so the first ones that match may be many answers away. */
+  async #search(
+    pages: readonly string[],
+    ask: (after: string) => Promise<Page<Row>>,
+    isCurrent: () => boolean,
+  ): Promise<Page<Row>> {
+    let found = await ask(pages.at(-1)!);
+    // When it is repeated, the rows in between need not be read again.
+    const most = this.#isOutdated ? mostAnswers : 1;
+    for (let i = 0; i < most && found.rows.length === 0 && found.next !== null && isCurrent(); i++) {
+      if (this.#isOutdated) this.#table.show([], strings.loading);
+      const after = (i === 0 && this.#begins.get(pages)) || found.next;
+      this.#begins.set(pages, after);
+      this.#searched = pages;
+      found = await ask(after).finally(() => {
+        this.#searched = null;
+      });
+    }
+    return found;
   }
 
   #show(rows: readonly Row[], none: string): void {
