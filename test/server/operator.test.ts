@@ -19,6 +19,7 @@ import { createMemoryStore } from "../../src/store/memory.js";
 import { createTokenApp } from "../../src/token/app.js";
 import type { AuditEvent } from "../../src/token/audit.js";
 import { createTokenService } from "../../src/token/service.js";
+import { attackHalfWidth, uncertainHalfWidth } from "../../src/voiceprint/decision.js";
 import { countOfCall, fieldRates } from "../../src/voiceprint/field-rates.js";
 import { fixtureEngine } from "../processor/fixture-engine.js";
 
@@ -643,9 +644,17 @@ describe("data", () => {
     const { body } = await ask(`sessions/${sessionIds[2]}?scope=default`);
     expect(body).toMatchObject({ decision: "FRAUD", engagementId: engagementId });
     expect(body.checks).toHaveLength(1);
+    // The upper end of the band without a decision, which is what the answers of checks call the threshold.
+    const [person, attack] = [5 + uncertainHalfWidth(0.9), 5 + attackHalfWidth(0.9)];
     expect(body.checks[0].parts).toEqual([
-      { name: "authentication", ratio: 11, threshold: 5, failure: null, strongest: null },
-      { name: "synthetic", ratio: 9, threshold: 5, failure: null, strongest: { startSeconds: 1.5, endSeconds: 4 } },
+      { name: "authentication", ratio: 11, threshold: person, failure: null, strongest: null },
+      {
+        name: "synthetic",
+        ratio: 9,
+        threshold: attack,
+        failure: null,
+        strongest: { startSeconds: 1.5, endSeconds: 4 },
+      },
     ]);
     expect(body.audio).toMatchObject([
       { id: "heard-1", processedFor: "check", isKept: true, validity: "AUDIO_OK", netSpeechSeconds: 4.5 },

@@ -4,6 +4,7 @@ import type { Operations } from "../../contract/operations.js";
 import { partsOfCheck } from "../../processor/check.js";
 import type { Check, Id, Session, Store } from "../../store/port.js";
 import { defaultConfigurationSetId } from "../../voiceprint/configuration-set.js";
+import { attackHalfWidth, halfWidthOf } from "../../voiceprint/decision.js";
 import { checkParts } from "../../voiceprint/session-decision.js";
 import { holds, searched } from "./page.js";
 import type { DECISIONS } from "./search.js";
@@ -140,13 +141,19 @@ function checkView(check: Check): CheckView {
   const parts = checkParts.flatMap((name) => {
     const [judged, failed] = [evidence[name], failures[name]];
     if (!judged && failed === undefined) return [];
+    const half =
+      judged &&
+      (name === "synthetic" || name === "playback" ? attackHalfWidth(judged.reliability) : halfWidthOf(judged));
+    // Without any reliability, no ratio would be enough.
+    const failure = half === Number.POSITIVE_INFINITY ? DecisionReason.LOW_RELIABILITY : failed;
     const [start, end] = [check.evidence[`${name}StretchStart`], check.evidence[`${name}StretchEnd`]];
     return [
       {
         name,
         ratio: judged?.llr ?? null,
-        threshold: judged?.threshold ?? null,
-        failure: failed === undefined ? null : (DecisionReason[failed] ?? String(failed)),
+        // As in the answer of the check: from here on it is a match or an attack, below it first comes a band without a decision.
+        threshold: judged ? judged.threshold + half! : null,
+        failure: failure === undefined ? null : (DecisionReason[failure] ?? String(failure)),
         strongest: start === undefined || end === undefined ? null : { startSeconds: start, endSeconds: end },
       },
     ];
