@@ -322,7 +322,7 @@ async function seedLargeScope(): Promise<void> {
       risk: 500,
       reliability: 90,
       evidence: { authenticationFailed: DecisionReason.AUDIO_TOO_SHORT },
-      profileId: null,
+      profileId: largeId(5),
     });
     const recording = { partOf: null, rateHz: 8000, channels: 1, encoding: "wav" as const, audio: new Uint8Array(4) };
     const at = large.checks - i;
@@ -565,7 +565,7 @@ describe("data", () => {
 
   it("of a session with many checks the last hundred, why each failed, and the first hundred recordings", async () => {
     const { body } = await ask(`sessions/${detailed}?scope=large`);
-    expect(body.checkCount).toBe(101);
+    expect(body).toMatchObject({ checkCount: 101, person: "person-5", matchedPerson: "" });
     expect(body.checks.map(({ at }: { at: number }) => at)).toEqual(Array.from({ length: 100 }, (_, i) => i + 1));
     expect(body.checks[0]).toMatchObject({
       decision: "FAILED",

@@ -26,7 +26,7 @@ const MOST_AUDIO = 100;
 
 export class Sessions {
   constructor(
-    readonly store: Pick<Store, "sessions" | "media" | "processed">,
+    readonly store: Pick<Store, "sessions" | "media" | "processed" | "profiles">,
     readonly operations: Pick<Operations, "getSessionDecision">,
   ) {}
 
@@ -105,13 +105,14 @@ export class Sessions {
     // A session that was used only for enrollment has not failed.
     const { decision, reason } =
       checks.length > 0 ? result! : { decision: Decision.UNSPECIFIED, reason: DecisionReason.UNSPECIFIED };
+    const profileIds = checks.flatMap(({ gkVoiceprintProfileId }) => gkVoiceprintProfileId?.value ?? []);
     const view: SessionView = {
       id: session.id,
       type: SessionType[session.type] ?? String(session.type),
       externalId: session.externalId,
       startedAt: session.startedAt,
       stoppedAt: session.stoppedAt,
-      person: personId,
+      person: personId || (await this.#personOf(session.scopeId, profileIds)),
       matchedPerson: matchedPersonId,
       decision: Decision[decision] ?? String(decision),
       reason: DecisionReason[reason] ?? String(reason),
@@ -119,7 +120,13 @@ export class Sessions {
       reliability: riskEngineResult?.reliability ?? null,
       checkCount: checks.length,
     };
-    return { view, profileIds: checks.flatMap(({ gkVoiceprintProfileId }) => gkVoiceprintProfileId?.value ?? []) };
+    return { view, profileIds };
+  }
+
+  /** Who was to be compared, if the audio could not be: its sessions belong to this person too. */
+  async #personOf(scope: Id, profileIds: readonly Id[]): Promise<string> {
+    const profiles = profileIds.length === 0 ? [] : await this.store.profiles.getMany(scope, profileIds);
+    return profiles.find(({ owner }) => owner.kind === "person")?.owner.externalId ?? "";
   }
 }
 

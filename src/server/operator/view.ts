@@ -108,7 +108,7 @@ export interface ProcessedSession {
 
 export interface SessionView extends Pick<Session, "id" | "externalId" | "startedAt" | "stoppedAt"> {
   readonly type: string;
-  /** The person that the decision is about, and the one that the latest comparison matched; empty if nobody. */
+  /** The person that the decision is about or was to be about, and the one that the latest comparison matched; empty if nobody. */
   readonly person: string;
   readonly matchedPerson: string;
   /** The decision of the session. UNSPECIFIED: no check was made. */
