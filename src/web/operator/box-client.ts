@@ -91,8 +91,8 @@ export class BoxClient {
     });
     if (response.ok) return response.body as Body;
     const { status } = response;
-    // Leaving the page would lose what was typed into an open dialog.
-    const mayLeave = !this.#isSigningOut && document.querySelector("dialog[open]") === null;
+    // Leaving the page would lose what was typed into a question, or a secret that is shown once. Details must not stay on the screen.
+    const mayLeave = !this.#isSigningOut && document.querySelector("dialog.small[open]") === null;
     if (status === 401 && mayLeave && Date.now() - this.signedIn.at > freshMs) return beginSignIn();
     const why = refusalOf(response);
     if (status === 401 || status === 403) throw new Refused(why, status === 403);
