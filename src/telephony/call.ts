@@ -252,8 +252,8 @@ export class Call {
     const mayEnroll = person !== "" && line.unknownCaller === "enroll" && !isShared;
     const enrollment = mayEnroll ? await this.#enrollment(context, person, profile) : null;
     const caller = enrollment ?? task;
-    // A session without a claimed person is about the first party. A caller who hides the number must not make that the agent.
-    if (!caller && person === "" && line.claimedPerson !== "") return [];
+    // The session is about the caller. The agent's match must not decide it for a caller who is not compared.
+    if (!caller && line.claimedPerson !== "") return [];
     return [
       ...(caller ? [{ name: "caller", ...selected, task: caller }] : []),
       ...(agentProfile && channels === 2

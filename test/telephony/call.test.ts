@@ -356,7 +356,7 @@ it("a call that fails after Genesys closed the connection does not wait for that
   }
 });
 
-it("a caller without a number is not decided by the agent in the other channel", async () => {
+it("a caller without a number or a print is not decided by the agent in the other channel", async () => {
   const called = async (from: string) => {
     const refused = vi.fn();
     const parties: unknown[] = [];
@@ -365,7 +365,8 @@ it("a caller without a number is not decided by the agent in the other channel",
       startEngagement: async () => ({ gkEngagementId: { value: "engagement" } }),
       startSession: async () => ({ gkSessionId: { value: "session" } }),
       stopEngagement: async () => {},
-      getGkVoiceprintProfileId: async () => ({ gkVoiceprintProfileId: { value: "profile" } }),
+      getGkVoiceprintProfileId: async ({ owner }: { owner: { value: string } }) =>
+        owner.value === "nobody" ? {} : { gkVoiceprintProfileId: { value: "profile" } },
       async *listen(requests: AsyncIterable<ListenRequest>) {
         for await (const { content } of requests)
           if (content.case === "start") parties.push(...content.value.parties.map(({ name }) => name));
@@ -384,4 +385,5 @@ it("a caller without a number is not decided by the agent in the other channel",
   };
   expect(await called("ada")).toEqual({ parties: ["caller", "agent"], refused: [] });
   expect(await called("")).toEqual({ parties: [], refused: [[StatusCode.NOT_FOUND]] });
+  expect(await called("nobody")).toEqual({ parties: [], refused: [[StatusCode.NOT_FOUND]] });
 });
