@@ -72,7 +72,18 @@ describe("AudioSocket", () => {
     expect(wide.receive(Buffer.from([0x12, 0, 2, 1, 2])).events[0]).toMatchObject({ format: { rate: 16_000 } });
     expect(() => new AudioSocketSession(() => null).receive(encodeFrame(FrameType.UUID, idBytes))).toThrow(/announced/);
     expect(() => new AudioSocketSession(() => ({})).receive(encodeFrame(FrameType.AUDIO, slin))).toThrow(DialectError);
-    expect(() => new AudioSocketSession(() => ({})).receive(Buffer.from([0x42, 0, 0]))).toThrow(/0x42/);
+    expect(() => new AudioSocketSession(() => ({})).receive(Buffer.from([0x42, 0, 0]))).toThrow(/UUID/);
+  });
+
+  it("ignores packets of other kinds during a call, such as silence", () => {
+    const session = new AudioSocketSession(() => ({}));
+    const sent = [
+      encodeFrame(FrameType.UUID, idBytes),
+      encodeFrame(FrameType.AUDIO, slin),
+      [0x02, 0, 0],
+      [0x42, 0, 1, 7],
+    ];
+    expect(kinds(session, ...sent.map((one) => Uint8Array.from(one)))).toEqual(["start", "audio"]);
   });
 });
 
@@ -464,6 +475,13 @@ describe("RTP", () => {
     expect(heardOf(again.flatMap((one) => session.receive(one).events))).toEqual(
       [0, 1, 2].map((n) => (from + n) & 0x7f),
     );
+  });
+
+  it("a copy of a packet that comes seconds late is not a restart", () => {
+    const session = new RtpSession("ulaw", { callId: "c" });
+    for (let n = 0; n < 600; n++) session.receive(packet(n, 160 * n));
+    const sent = [100, 600, 601, 102, 602].map((n) => packet(n, 160 * n));
+    expect(heardOf(sent.flatMap((one) => session.receive(one).events))).toEqual([600, 601, 602].map((n) => n & 0x7f));
   });
 
   it("counts as lost what the missing packets can have held, however far the time has moved", () => {

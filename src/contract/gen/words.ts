@@ -158,7 +158,7 @@ export const WORDS: Readonly<Record<string, string>> = {
   "vendor.biosec.v1.StartSessionRequest.external_id": "Your own id, for your records.",
   "vendor.biosec.v1.StartSessionRequest.claimed_person_id": "External id of the person that the caller claims to be.",
   "vendor.biosec.v1.SessionDecisionResult.checks": "The checks that the decision is based on, oldest first.",
-  "vendor.biosec.v1.SessionDecisionResult.person_id": "External id of the person that the decision is about: the claimed person or, without a claim, the person compared last.",
+  "vendor.biosec.v1.SessionDecisionResult.person_id": "External id of the person that the decision is about: the claimed person or, without a claim, the person compared last (in a live call with two channels, the person of the first party).",
   "vendor.biosec.v1.SessionDecisionResult.gk_voiceprint_profile_id": "The print that the decision about the person is based on.",
   "vendor.biosec.v1.SessionDecisionResult.matched_person_id": "External id of the person whose print the latest comparison matched; empty if there was no match.",
   "vendor.biosec.v1.SessionCheck.operation": "The operation's name: `Verify`, `Identify`, `DetectKnownFraudsters`, `AnalyzeAudio`.",

@@ -74,9 +74,10 @@ export class AudioSocketSession extends DialectSession {
   }
 
   #audio(kind: number, payload: Uint8Array, events: CallEvent[]): void {
+    if (this.#uuid === null) throw new DialectError("the first packet must be the UUID");
     const rate = RATES.get(kind);
-    if (rate === undefined) throw new DialectError(`unknown packet kind 0x${kind.toString(16).padStart(2, "0")}`);
-    if (this.#uuid === null) throw new DialectError("audio came before the UUID");
+    // Other kinds, such as 0x02 for silence, say nothing that a call needs.
+    if (rate === undefined) return;
     if (this.#rate === null) {
       this.#rate = rate;
       const fields = { ...this.announced(this.#uuid), callId: this.#uuid };

@@ -8,7 +8,7 @@ export type Ordered =
   /** Nothing is missing, but time has passed: the sender is silent. */
   | { readonly kind: "pause"; readonly samples: number };
 
-/** A packet further ahead, or further behind, is not lost or late: its sender has restarted (RFC 3550 §A.1). */
+/** A packet further ahead, or further behind, is not lost or late: if another one follows it, its sender has restarted (RFC 3550 §A.1). */
 const LONGEST_GAP = 1000;
 const MOST_LATE = 100;
 
@@ -16,6 +16,8 @@ export class JitterBuffer {
   readonly #waiting = new Map<number, RtpPacket>();
   /** The next sequence number. */
   #due: number | null = null;
+  /** The last packet that was too far away. */
+  #stray: RtpPacket | null = null;
   /** The time up to which audio has been passed on. */
   #dueTimestamp = 0;
   /** Samples of the last packet with audio. */
@@ -31,10 +33,13 @@ export class JitterBuffer {
     if (this.#due === null) this.#begin(packet);
     const ahead = distance(this.#due!, packet.sequence);
     if (ahead > LONGEST_GAP || ahead < -MOST_LATE) {
+      const first = this.#stray;
+      this.#stray = packet;
+      if (!first || distance(first.sequence, packet.sequence) !== 1) return [];
       // Waiting packets belong to the old stream.
       const before = this.flush();
-      this.#begin(packet);
-      return [...before, ...this.push(packet)];
+      this.#begin(first);
+      return [...before, ...this.push(first), ...this.push(packet)];
     }
     if (ahead < 0 || this.#waiting.has(packet.sequence)) return [];
     this.#waiting.set(packet.sequence, packet);

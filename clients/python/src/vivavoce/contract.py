@@ -818,7 +818,7 @@ class SessionDecisionResult(Message):
     checks: tuple[SessionCheck, ...] = ()
     """The checks that the decision is based on, oldest first."""
     person_id: str = ""
-    """External id of the person that the decision is about: the claimed person or, without a claim, the person compared last."""
+    """External id of the person that the decision is about: the claimed person or, without a claim, the person compared last (in a live call with two channels, the person of the first party)."""
     gk_voiceprint_profile_id: UniqueId | None = None
     """The print that the decision about the person is based on."""
     matched_person_id: str = ""

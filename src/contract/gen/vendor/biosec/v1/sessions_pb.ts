@@ -299,7 +299,7 @@ export type SessionDecisionResult = Message<"vendor.biosec.v1.SessionDecisionRes
   checks: SessionCheck[];
 
   /**
-   * External id of the person that the decision is about: the claimed person or, without a claim, the person compared last.
+   * External id of the person that the decision is about: the claimed person or, without a claim, the person compared last (in a live call with two channels, the person of the first party).
    *
    * @generated from field: string person_id = 5;
    */
@@ -347,7 +347,7 @@ export type SessionDecisionResultJson = {
   checks?: SessionCheckJson[];
 
   /**
-   * External id of the person that the decision is about: the claimed person or, without a claim, the person compared last.
+   * External id of the person that the decision is about: the claimed person or, without a claim, the person compared last (in a live call with two channels, the person of the first party).
    *
    * @generated from field: string person_id = 5;
    */
