@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { AudioValidity, Decision, DecisionReason, EnrollStatus } from "../../src/contract/index.js";
+import { AudioValidity, Decision, DecisionReason, EnrollStatus, TrainStatus } from "../../src/contract/index.js";
 import { FieldRates } from "../../src/processor/field-rates.js";
 import { StoreError } from "../../src/store/errors.js";
 import { joined, rateHz, silence, take } from "./fixture-engine.js";
@@ -83,6 +83,40 @@ describe("a live enrollment", () => {
 });
 
 const away = () => Promise.reject(new StoreError("unavailable", "the database does not answer"));
+
+test("a live enrollment survives a database that is away, wherever it finds out", async () => {
+  const enrolled = async (where: (world: World) => void) => {
+    const world = await openWorld();
+    const request = { context: world.context, gkVoiceprintProfileId: await world.person("live"), rateHz };
+    const enrollment = await world.processor.openLiveEnrollment(request);
+    where(world);
+    vi.useFakeTimers({ toFake: ["setTimeout", "performance"] });
+    const pushed = enrollment.push(joined(take(7, 4), silence(1), take(7, 12)));
+    for (let second = 0; second < 10; second++) await vi.advanceTimersByTimeAsync(1000);
+    vi.useRealTimers();
+    await pushed;
+    return enrollment.finish();
+  };
+  const undisturbed = await enrolled(() => {});
+  expect(undisturbed).toMatchObject({ value: { training: { trainStatus: TrainStatus.TRAINED } } });
+  const places: ((world: World) => void)[] = [
+    ({ store }) => vi.spyOn(store.sessions, "get").mockImplementationOnce(away),
+    ({ store }) => vi.spyOn(store.profiles, "addSegment").mockImplementationOnce(away),
+    ({ store }) => {
+      const { addSegment } = store.profiles;
+      // The segment is stored, and the answer lost.
+      vi.spyOn(store.profiles, "addSegment").mockImplementationOnce((...given) => addSegment(...given).then(away));
+    },
+    ({ store }) => vi.spyOn(store.media, "add").mockImplementationOnce(away),
+    ({ store }) => vi.spyOn(store.profiles, "train").mockImplementationOnce(away),
+  ];
+  const statusOf = ({ value }: Awaited<ReturnType<typeof enrolled>>) => [
+    value?.enrollStatus,
+    value?.enrolledSegments,
+    value?.training?.trainStatus,
+  ];
+  for (const place of places) expect(statusOf(await enrolled(place))).toEqual(statusOf(undisturbed));
+});
 
 describe("a live check while the database is away", () => {
   test("goes on, and decides at a later checkpoint or at the end of the call", async () => {

@@ -36,7 +36,7 @@ export interface LiveState<Result> {
 /** At most this much recent audio is not yet classified as speech or not. */
 const undecidedSeconds = 0.2;
 
-/** How often, and for how long, the end of a call tries to reach a database that is away. Each try may take half a minute. */
+/** How often, and for how long, to try to reach a database that is away. Each try may take half a minute. */
 const awayPauseMs = 1000;
 const longestAwayMs = 60_000;
 
@@ -232,14 +232,7 @@ export class LiveCheck<Result> {
     return this.#next(async () => {
       if (this.#result !== null) return this.#result;
       const analysis = this.#ending ?? (await this.#stream!.analysis());
-      // The speaker cannot repeat what was said.
-      for (const until = performance.now() + longestAwayMs; performance.now() < until; ) {
-        const result = await unlessStoreIsAway(this.#conclude(analysis));
-        if (result !== null) return result;
-        await new Promise((resume) => setTimeout(resume, awayPauseMs));
-        this.options.signal?.throwIfAborted();
-      }
-      return this.#conclude(analysis);
+      return untilStoreIsBack(() => this.#conclude(analysis), this.options);
     });
   }
 
@@ -302,6 +295,17 @@ export class LiveCheck<Result> {
     this.attacks?.arrived.wipe();
     await this.#stream?.close();
   }
+}
+
+/** Repeats work that needs a store that is away: the speaker cannot repeat what was said. */
+export async function untilStoreIsBack<T>(work: () => Promise<T>, { signal }: OperationOptions): Promise<T> {
+  for (const until = performance.now() + longestAwayMs; performance.now() < until; ) {
+    const result = await unlessStoreIsAway(work());
+    if (result !== null) return result;
+    await new Promise((resume) => setTimeout(resume, awayPauseMs));
+    signal?.throwIfAborted();
+  }
+  return work();
 }
 
 /** `null` if the work needs a store that cannot be reached. */

@@ -26,7 +26,7 @@ import { getEnrollStatus } from "../get-enroll-status.js";
 import { pcm16, processingResult } from "../process-audio.js";
 import { findProfileToChange } from "../profiles.js";
 import { train } from "../train.js";
-import { checkLiveRate } from "./live-check.js";
+import { checkLiveRate, untilStoreIsBack } from "./live-check.js";
 import type { LiveEnrollmentResult, LiveTask, ReportEvent } from "./live-task.js";
 
 /** A stretch ends here even if it has little speech, because its audio is in memory. */
@@ -57,7 +57,7 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
   #chunks: Float32Array[] = [];
   #samples = 0;
   #enrolled = 0;
-  /** Some of the audio is in the profile already: a client that reconnects sends all of it again. */
+  /** Some of the audio is in the profile already: a client that reconnects sends all of it again, and so do we to a store that was away. */
   #isRepeated = false;
   #training: MessageInitShape<typeof TrainResultSchema> | undefined;
   #status = EnrollStatus.UNSPECIFIED;
@@ -147,7 +147,8 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
     const audio = pcm16(analyzed);
     await this.#drop();
     if (analysis.measures.netSpeechSeconds === 0) return analyzed.length;
-    this.report({ case: "segment", value: await this.#enroll(analysis, audio) });
+    const value = await untilStoreIsBack(() => this.#enroll(analysis, audio), this.options);
+    this.report({ case: "segment", value });
     if (this.#status === EnrollStatus.TRAIN_SUGGESTED || this.#status === EnrollStatus.FULL) await this.#conclude();
     return analyzed.length;
   }
@@ -223,7 +224,11 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
     if (this.#enrolled > 0 && !this.#training && this.#status !== EnrollStatus.TRAIN_NOT_POSSIBLE) await this.#train();
   }
 
-  async #conclude(): Promise<LiveEnrollmentResult> {
+  #conclude(): Promise<LiveEnrollmentResult> {
+    return untilStoreIsBack(() => this.#concludeNow(), this.options);
+  }
+
+  async #concludeNow(): Promise<LiveEnrollmentResult> {
     if (this.#isRepeated) await this.#concludeRepeated();
     if (this.#status === EnrollStatus.UNSPECIFIED) {
       const { context, profileId } = this.request;
