@@ -8,6 +8,8 @@ import type { FailedCall, LineMessage } from "./line-message.js";
 
 const MOST_WAITING = 1000;
 const FIRST_PAUSE_MS = 500;
+/** For the one attempt after a stop. */
+const LAST_ATTEMPT_MS = 1000;
 /** What a program waits for. */
 const ENDS: ReadonlySet<string> = new Set(["result", "failed"]);
 
@@ -54,7 +56,7 @@ export class Webhook {
     await Promise.all(this.#waiting);
   }
 
-  /** Stops all retries. */
+  /** Ends running attempts and retries. What is not delivered, also what comes later, has one short attempt: the box may be late, not the receiver. */
   stop(): void {
     this.#stopped.abort();
   }
@@ -62,6 +64,11 @@ export class Webhook {
   async #deliver(body: string): Promise<void> {
     const { url, secret, attempts, timeoutSeconds } = this.line.webhook!;
     for (let attempt = 1; ; attempt++) {
+      const { signal } = this.#stopped;
+      const isLast = attempt >= attempts || signal.aborted;
+      const ended = signal.aborted
+        ? AbortSignal.timeout(LAST_ATTEMPT_MS)
+        : AbortSignal.any([signal, AbortSignal.timeout(timeoutSeconds * 1000)]);
       try {
         const signature = signatureOf(secret, Math.floor(Date.now() / 1000), body);
         const response = await fetch(url, {
@@ -69,18 +76,18 @@ export class Webhook {
           headers: { "content-type": "application/json", [SIGNATURE_HEADER]: signature },
           body,
           redirect: "error",
-          signal: AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(timeoutSeconds * 1000)]),
+          signal: ended,
         });
         await response.body?.cancel();
         if (response.ok) return;
         if (response.status < 500 && response.status !== 429 && response.status !== 408)
           throw new Refused(`HTTP ${response.status}`);
-        if (attempt >= attempts) throw new Error(`HTTP ${response.status}`);
+        throw new Error(`HTTP ${response.status}`);
       } catch (error) {
-        if (error instanceof Refused || attempt >= attempts || this.#stopped.signal.aborted) throw error;
+        if (error instanceof Refused || isLast) throw error;
       }
       const pauseMs = FIRST_PAUSE_MS * 2 ** (attempt - 1) * (0.75 + Math.random() / 2);
-      await wait(pauseMs, undefined, { signal: this.#stopped.signal }).catch(() => {});
+      await wait(pauseMs, undefined, { signal }).catch(() => {});
     }
   }
 }

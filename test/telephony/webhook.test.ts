@@ -1,5 +1,6 @@
-/** What the log says of a webhook that cannot be reached. */
+/** Webhooks that cannot be reached, and those of a box that stops. */
 import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { expect, it } from "vitest";
 import type { Line } from "../../src/telephony/line.js";
@@ -27,4 +28,35 @@ it("the log says why a webhook was not delivered, and of which session", async (
     { line: "line", session: "its-session", reason: "connection refused" },
     { line: "line", reason: "connection refused" },
   ]);
+});
+
+it("after a stop, what was not delivered and what comes late is sent once more", async () => {
+  const heard: string[] = [];
+  let isBusy = true;
+  const receiver = createHttpServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    heard.push(JSON.parse(body).call.callId);
+    if (!isBusy) response.end();
+  }).listen(0, "127.0.0.1");
+  await once(receiver, "listening");
+  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+  const webhook = { url, secret: "a webhook's secret", attempts: 4, timeoutSeconds: 60 };
+  const noted: string[] = [];
+  const note = (message: string) => noted.push(message);
+  const sender = new Webhook({ name: "line", webhook } as Line, { info: note, warn: note, error() {} });
+  sender.send({ callId: "running" }, { type: "result" } as LineMessage);
+  while (heard.length < 1) await new Promise((resume) => setTimeout(resume, 10));
+  isBusy = false;
+  sender.stop();
+  sender.send({ callId: "late" }, { type: "result" } as LineMessage);
+  await sender.delivered();
+  expect(heard.sort()).toEqual(["late", "running", "running"]);
+  expect(noted).toEqual([]);
+  receiver.closeAllConnections();
+  receiver.close();
+  await once(receiver, "close");
+  sender.send({ callId: "lost" }, { type: "result" } as LineMessage);
+  await sender.delivered();
+  expect(noted).toEqual(["a webhook was not delivered"]);
 });
