@@ -162,7 +162,8 @@ export class Switchboard {
       const { idleSeconds } = this.parts;
       const quiet = watchQuiet(
         Math.min(1000, idleSeconds * 250),
-        () => idleSeconds,
+        // A call that falls silent is left before that, so that its dialplan continues.
+        () => 2 * idleSeconds,
         // A paused sender is not silent: the box is behind.
         () => socket.isPaused() || socket.destroy(),
       );

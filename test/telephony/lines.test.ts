@@ -175,6 +175,18 @@ describe("AudioSocket", () => {
     ]);
   });
 
+  it("the dialplan continues after a call that falls silent, as on hold", async () => {
+    const { uuid, port } = await announce("audiosocket", { from: "+4930" });
+    const socket = net.connect(Number(port), "127.0.0.1");
+    const answered: Buffer[] = [];
+    socket.on("data", (chunk) => answered.push(chunk));
+    socket.write(encodeFrame(FrameType.UUID, idBytes(String(uuid))));
+    socket.write(encodeFrame(FrameType.AUDIO, Buffer.from(bytesOf(samples(1.5)))));
+    await once(socket, "close");
+    expect(Buffer.concat(answered)).toEqual(Buffer.from([0, 0, 0]));
+    expect(await told("audiosocket", String(uuid))).toMatchObject({ type: "result", decision: "AUTHENTIC" });
+  });
+
   it("a peer that sends nothing is disconnected", async () => {
     const socket = net.connect(live.box.linePorts.get("audiosocket")!, "127.0.0.1");
     await once(socket, "connect");
