@@ -91,20 +91,10 @@ export class AudioSocketSession extends DialectSession {
     }
   }
 
-  override refuse(): readonly Frame[] {
-    return [packet(ERROR, new Uint8Array([0x01])), packet(HANGUP)];
-  }
-
+  /** Also of a call that is refused: after an error packet, Asterisk would hang up on the caller instead of going on in its dialplan. */
   override leave(): readonly Frame[] {
-    return [packet(HANGUP)];
+    return [Uint8Array.of(HANGUP, 0, 0)];
   }
-}
-
-function packet(kind: number, payload: Uint8Array = new Uint8Array()): Uint8Array {
-  const bytes = new Uint8Array(HEAD_BYTES + payload.length);
-  bytes.set([kind, payload.length >> 8, payload.length & 0xff]);
-  bytes.set(payload, HEAD_BYTES);
-  return bytes;
 }
 
 function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
