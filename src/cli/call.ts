@@ -74,10 +74,11 @@ async function call(options: Options): Promise<void> {
   const caller = await (isTcp ? audioSocketCaller(options) : webSocketCaller(options, onMessage));
   output.note(`calling line ${line} as ${from} …`);
   await paced(recording, speed, caller);
-  if (!caller.isOpen()) output.note("the box ended the call before the recording was over; its log says why");
-  else if (!messages.some(isResult))
+  if (!messages.some(isResult))
     output.note(
-      "the box sent no result on this line during the call; look in the operator view, under sessions, or at the line's webhook",
+      caller.isOpen()
+        ? "the box sent no result on this line during the call; look in the operator view, under sessions, or at the line's webhook"
+        : 'the box ended the call before the recording was over: it has its result (onResult is "leave"), or its log says why',
     );
   await caller.hangUp();
   if (output.json) output.answer({ line, from, messages }, () => "");
