@@ -5,6 +5,7 @@ import { openConfiguredStore } from "../server/open-store.js";
 import { StoreError } from "../store/errors.js";
 import type { Store } from "../store/port.js";
 import { CommandError } from "./command-error.js";
+import { ExitCode } from "./exit-code.js";
 
 /** How a command uses its store. */
 export interface StoreUse {
@@ -26,7 +27,7 @@ export async function openLocalStore(
     throw new CommandError(`there is no store in ${config.store}`, ifMissing);
   return openConfiguredStore(config).catch((error: unknown) => {
     throw error instanceof StoreError && error.code === "locked"
-      ? new CommandError(`${config.store} is in use by another process`, ifInUse)
+      ? new CommandError(`${config.store} is in use by another process`, ifInUse, ExitCode.failed)
       : error;
   });
 }

@@ -130,18 +130,20 @@ function greeting(box: Box, config: ServerConfig, secrets: readonly string[]): s
   return `${[...lines, ...secrets].join("\n")}\n`;
 }
 
+/** What may be over a moment later (a process that has not ended yet, a network that is not up) is not the settings' fault: a supervisor tries again. */
 function explained(error: unknown, store: string, host: string, port: number): unknown {
   if (error instanceof ConfigError) return error;
   if (error instanceof StoreError && error.code === "locked")
-    return new CommandError(`${store} is in use by another process`);
+    return new CommandError(`${store} is in use by another process`, undefined, ExitCode.failed);
   // Telephone lines have ports of their own.
   const { code, port: taken = port, address, hostname } = error as NodeJS.ErrnoException & Peer;
   const where = address ?? hostname ?? host;
   const hint = taken === port ? "choose another port with --port" : "choose another port for that line in telephony";
-  if (code === "EADDRINUSE") return new CommandError(`port ${taken} on ${where} is already in use`, hint);
+  if (code === "EADDRINUSE")
+    return new CommandError(`port ${taken} on ${where} is already in use`, hint, ExitCode.failed);
   if (code === "EACCES" && taken > 0 && taken < 1024)
     return new CommandError(`this user may not listen on port ${taken}`, hint);
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
-    return new CommandError(`${where} is not an address of this machine`);
+    return new CommandError(`${where} is not an address of this machine`, undefined, ExitCode.failed);
   return error;
 }

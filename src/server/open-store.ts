@@ -56,7 +56,7 @@ export interface Peer {
 const KEY_COMMAND_MS = 30_000;
 
 /**
- * `null` if none is set. The output of a command is the key: neither the output nor the key is ever part of an error.
+ * `null` if none is set. No error contains the key, the output of a command, or the command: its arguments may be secrets.
  */
 function keyFrom(seal: ServerConfig["seal"], name: "masterKey" | "previousMasterKey"): Uint8Array | null {
   const [file, command, text] = [seal[`${name}File`], seal[`${name}Command`], seal[name]];
@@ -65,8 +65,8 @@ function keyFrom(seal: ServerConfig["seal"], name: "masterKey" | "previousMaster
     if (command !== undefined) return parseMasterKey(printedBy(command));
     return text === undefined ? null : parseMasterKey(text);
   } catch (error) {
-    if (error instanceof CommandFailure) throw new Error(`seal.${name}Command: ${command}: ${error.message}`);
-    const source = file !== undefined ? `File: ${file}` : command !== undefined ? `Command: ${command}` : "";
+    if (error instanceof CommandFailure) throw new Error(`seal.${name}Command: ${error.message}`);
+    const source = file !== undefined ? `File: ${file}` : command !== undefined ? "Command" : "";
     throw new ConfigError(`seal.${name}${source}: ${reasonOf(error)}`);
   }
 }

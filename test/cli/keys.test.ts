@@ -84,9 +84,7 @@ test("reads the master key from a command or the environment, and never prints i
 
   vi.stubEnv("VIVAVOCE_MASTER_KEY_COMMAND", "printf secret-that-is-too-short");
   const short = await run("keys", "rotate", "--store", store);
-  expect(short.err).toContain(
-    "seal.masterKeyCommand: printf secret-that-is-too-short: the master key must be 32 bytes",
-  );
+  expect(short.err).toContain("seal.masterKeyCommand: the master key must be 32 bytes");
   vi.stubEnv("VIVAVOCE_MASTER_KEY_COMMAND", "exit 3");
   const failed = await run("keys", "rotate", "--store", store);
   expect(failed.err).toContain("the command failed with 3");
@@ -94,7 +92,7 @@ test("reads the master key from a command or the environment, and never prints i
   vi.stubEnv("VIVAVOCE_MASTER_KEY", "secret-that-is-too-short");
   const text = await run("keys", "rotate", "--store", store);
   expect(text.err).toContain("seal.masterKey: the master key must be 32 bytes");
-  expect(text.err).not.toContain("secret-that");
+  expect(short.err + text.err).not.toContain("secret-that");
   vi.unstubAllEnvs();
   expect([short.code, failed.code, text.code].every((code) => code !== 0)).toBe(true);
 });

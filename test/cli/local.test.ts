@@ -331,7 +331,7 @@ describe("a box", () => {
     expect(decisions).toEqual(["DECISION_AUTHENTIC", "DECISION_NO_MATCH"]);
 
     const taken = await vivavoce("verify", "ada", "voices/ada-4.wav", "--store", "box");
-    expect(taken).toMatchObject({ code: 2, err: expect.stringMatching(/in use.*\n.*--url/) });
+    expect(taken).toMatchObject({ code: 4, err: expect.stringMatching(/in use.*\n.*--url/) });
     expect(await stop()).toBe(0);
     await start();
     expect(printed).not.toMatch(/client secret|password/);
@@ -345,7 +345,7 @@ describe("a box", () => {
       ...["serve", "--no-auth", "--port", "0", "--store", "memory", "--log-level", "error"],
       ...["--set", `telephony=${JSON.stringify(lines)}`],
     );
-    expect(taken.code).toBe(2);
+    expect(taken.code).toBe(4);
     expect(taken.err).toMatch(
       /^error: port 29092 on 127\.0\.0\.1 is already in use\nhint: .*that line in telephony\n$/,
     );
@@ -358,6 +358,6 @@ describe("a box", () => {
     const refused = await vivavoce("serve", "--no-auth", "--host", "0.0.0.0");
     expect(refused).toMatchObject({ code: 2, err: expect.stringMatching(/only on a loopback address/) });
     const nowhere = await vivavoce("serve", "--host", "nowhere.invalid", "--store", "memory");
-    expect(nowhere).toMatchObject({ code: 2, err: "error: nowhere.invalid is not an address of this machine\n" });
+    expect(nowhere).toMatchObject({ code: 4, err: "error: nowhere.invalid is not an address of this machine\n" });
   });
 });

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { ExitCode } from "../../src/cli/exit-code.js";
 import { ENVIRONMENT, loadConfig } from "../../src/server/config.js";
 
 const path = (name: string) => fileURLToPath(new URL(`../../deploy/${name}`, import.meta.url));
@@ -14,6 +15,10 @@ describe("the files in deploy/", () => {
       stdio: "pipe",
     });
     expect(said).toBe("");
+  });
+
+  it("systemd does not try again after a wrong setting", () => {
+    expect(text("vivavoce.service")).toMatch(new RegExp(`^RestartPreventExitStatus=${ExitCode.usage}$`, "m"));
   });
 
   it("the box accepts the configuration file", () => {

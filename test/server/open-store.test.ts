@@ -50,19 +50,19 @@ test.each([
     "a command that fails",
     { previousMasterKeyCommand: "exit 3" },
     "Error",
-    "seal.previousMasterKeyCommand: exit 3: the command failed with 3; run it by hand to see why",
+    "seal.previousMasterKeyCommand: the command failed with 3; run it by hand to see why",
   ],
   [
     "a command that is killed",
     { masterKeyCommand: "kill -9 $$" },
     "Error",
-    "seal.masterKeyCommand: kill -9 $$: the command failed with SIGKILL; run it by hand to see why",
+    "seal.masterKeyCommand: the command failed with SIGKILL; run it by hand to see why",
   ],
   [
     "a command that hangs",
     { masterKeyCommand: "exec sleep 60" },
     "Error",
-    "seal.masterKeyCommand: exec sleep 60: the command printed no key within 30 s; run it by hand to see why",
+    "seal.masterKeyCommand: the command printed no key within 30 s; run it by hand to see why",
   ],
   [
     "a text that is not a key",
