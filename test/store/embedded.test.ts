@@ -271,6 +271,27 @@ test("a job in progress when its process was killed runs again", async () => {
   await store.close();
 });
 
+test("stops that interrupt a job are not counted among its attempts", async () => {
+  const folder = newFolder();
+  const store = await openEmbeddedStore(folder);
+  const job = { id: "job", scopeId: "scope", kind: "retrain", state: 1, request: null, result: null } as const;
+  await store.jobs.create({ ...job, progress: 0, createdAt: 1 });
+  await store.close();
+  for (let stop = 0; stop < 4; stop++) {
+    const stopping = await openEmbeddedStore(folder);
+    const interrupt = await new Promise<(reason: Error) => void>((started) => {
+      void stopping.jobs.work(() => new Promise((_, reject) => started(reject)));
+    });
+    const closed = stopping.close();
+    interrupt(new Error("interrupted"));
+    await closed;
+  }
+  const last = await openEmbeddedStore(folder);
+  await last.jobs.work(async ({ id }) => void (await last.jobs.update("scope", id, { state: 3 })));
+  await expect.poll(async () => (await last.jobs.get("scope", "job"))?.state, { timeout: 30_000 }).toBe(3);
+  await last.close();
+});
+
 describe("keys of a folder", () => {
   test("are private to their owner", async () => {
     const folder = newFolder();

@@ -44,6 +44,8 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number) {
   const signEveryMs = (deadAfterSeconds * 1000) / SIGNS_OF_LIFE;
   let starting: Promise<PgBoss> | null = null;
   let worker: string | null = null;
+  /** The job of the worker, which has one at a time, by its id in pg-boss. */
+  let running: string | null = null;
   let watch: NodeJS.Timeout | undefined;
 
   function boss(): Promise<PgBoss> {
@@ -116,9 +118,11 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number) {
         const job = await get(scopeId, id);
         if (!job) return;
         const signs = database.exclusive ? undefined : everyNowAndThen(signEveryMs, () => showLife(database, job));
+        running = message!.id;
         try {
           await handler(job);
         } finally {
+          running = null;
           clearInterval(signs);
         }
       });
@@ -149,9 +153,11 @@ export function createJobs({ database }: SqlContext, deadAfterSeconds: number) {
 
   return {
     jobs,
-    /** Lets the current job finish for up to half a minute; then it returns to the queue. */
+    /** Lets the current job finish for up to half a minute; then it returns to the queue, and this attempt does not count. */
     async stop(): Promise<void> {
       clearInterval(watch);
+      // Without an answer of the database the attempt counts.
+      if (running) await notCounted(database, running).catch(() => {});
       const queue = await starting;
       if (queue) await queue.stop({ graceful: true, wait: true, timeout: STOP_TIMEOUT_MS });
       await statements.finish();
@@ -204,6 +210,14 @@ async function returnAbandoned(database: Database, boss: PgBoss): Promise<void> 
     const job = await boss.getJobById(QUEUE, queue_id);
     if (job?.state === "active") await boss.fail(QUEUE, queue_id);
   }
+}
+
+/** The next attempt adds one again. */
+async function notCounted(database: Database, queueId: string): Promise<void> {
+  await database.foreign(`UPDATE ${SCHEMA}.job SET retry_count = retry_count - 1 WHERE name = $1 AND id = $2`, [
+    QUEUE,
+    queueId,
+  ]);
 }
 
 /** Uses the database's clock, because the clocks of replicas differ. */
