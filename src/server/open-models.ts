@@ -91,7 +91,7 @@ async function knownModels({ scopeModels, olderModels }: ModelSettings) {
   const wanted = new Set([...Object.values(scopeModels), ...olderModels]);
   for (const name of new Set([...wanted, ...modelNames])) {
     const { model } = modelLocation(name);
-    const revision = await revisionAt(model!).catch((error: unknown) => {
+    const revision = await revisionAt(model!, olderModels.includes(name)).catch((error: unknown) => {
       if (wanted.has(name)) throw new ConfigError(`model ${name}: ${reasonOf(error)}`);
       return null;
     });
@@ -102,7 +102,11 @@ async function knownModels({ scopeModels, olderModels }: ModelSettings) {
   return { byRevision, revisionOf };
 }
 
-async function revisionAt(location: string | URL): Promise<string> {
+/** `isTried`: a file that this version cannot use is an error of the start, not of every call that needs it. */
+async function revisionAt(location: string | URL, isTried: boolean): Promise<string> {
   const path = typeof location === "string" && !location.startsWith("file:") ? location : fileURLToPath(location);
-  return describedModel(await readFile(path)).revision;
+  const bytes = await readFile(path);
+  const { revision } = describedModel(bytes);
+  if (isTried) await (await openEngine({ model: bytes, calibration: null, workers: 0 })).close();
+  return revision;
 }

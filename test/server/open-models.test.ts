@@ -89,6 +89,15 @@ test("a model of the settings that cannot be read is named", async () => {
     );
 });
 
+test("an older model that cannot be used is an error of the start", async () => {
+  const damaged = join(folder, "damaged.vvm");
+  const bytes = randomModel({ seed: 3 });
+  bytes[bytes.length - 1]! ^= 1;
+  writeFileSync(damaged, bytes);
+  const opening = OpenModels.open({ ...settings, olderModels: [damaged] }, options, fixtureEngine());
+  await expect(opening).rejects.toThrow(`model ${damaged}: `);
+});
+
 test("a fault of any open model is the fault of the box", async () => {
   const given = fixtureEngine();
   const models = await OpenModels.open({ ...settings, scopeModels: { bank: other } }, options, given);
