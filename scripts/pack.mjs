@@ -34,6 +34,19 @@ function npmPack(cwd, ...args) {
 export const libraryFiles = () => npmPack(root, "--dry-run").files.map(({ path }) => path);
 
 /**
+ * The packages whose code rollup put into the bundles, as the build recorded them.
+ * @returns {string[]}
+ */
+export function bundledPackages() {
+  const records = join(root, "dist/.build");
+  const inputs = readdirSync(records)
+    .filter((name) => name.endsWith(".json"))
+    .flatMap((name) => JSON.parse(readFileSync(join(records, name), "utf8")).inputs);
+  const packages = inputs.flatMap((path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\/.+\.m?js$/.exec(path)?.[1] ?? []);
+  return [...new Set(packages)].sort();
+}
+
+/**
  * Creates both tarballs; returns their paths.
  * @param {string} folder
  * @returns {string[]}

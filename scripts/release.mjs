@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { pack } from "./pack.mjs";
+import { bundledPackages, pack } from "./pack.mjs";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const run = (command, ...args) =>
@@ -31,7 +31,13 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const commit = run("git", "rev-parse", "HEAD");
 const packages = pack(folder);
 
-const sbom = JSON.parse(run("npm", "sbom", "--sbom-format", "cyclonedx", "--omit", "dev"));
+const sbomOf = (...options) => JSON.parse(run("npm", "sbom", "--sbom-format", "cyclonedx", ...options));
+const sbom = sbomOf("--omit", "dev");
+const fullName = ({ group, name }) => (group ? `${group}/${name}` : name);
+// What is only inside a bundle is a dependency of the development alone.
+const missing = new Set(bundledPackages());
+for (const component of sbom.components) missing.delete(fullName(component));
+sbom.components.push(...sbomOf().components.filter((component) => missing.has(fullName(component))));
 // In a checkout, npm names packages by their folders.
 const box = JSON.parse(readFileSync(join(root, "src/box/package.json"), "utf8"));
 const named = (component, { name, version }) => Object.assign(component, { name, purl: `pkg:npm/${name}@${version}` });
@@ -41,10 +47,11 @@ writeFileSync(join(folder, "sbom.cdx.json"), `${JSON.stringify(sbom, null, 2)}\n
 
 /** Grouped by license, because readers look for that first. */
 const byLicense = new Map();
-for (const { name, version, group, licenses = [] } of sbom.components) {
+for (const component of sbom.components) {
+  const { version, licenses = [] } = component;
   const id =
     licenses.map(({ license, expression }) => expression ?? license?.id ?? license?.name).join(", ") || "none declared";
-  byLicense.set(id, [...(byLicense.get(id) ?? []), `${group ? `${group}/` : ""}${name}@${version}`]);
+  byLicense.set(id, [...(byLicense.get(id) ?? []), `${fullName(component)}@${version}`]);
 }
 const listed = [...byLicense].sort().map(
   ([id, names]) =>

@@ -13,7 +13,7 @@ import {
 import { basename, join, posix } from "node:path";
 import ts from "typescript";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { libraryFiles } from "../../scripts/pack.mjs";
+import { bundledPackages, libraryFiles } from "../../scripts/pack.mjs";
 import { shippedModel } from "../../src/engine/shipped-model.js";
 import { type Installed, install, root } from "../trials/install.js";
 
@@ -37,6 +37,19 @@ test("the library ships what users need and nothing else", () => {
     /^(dist\/.+\.(js|d\.ts|wasm|vvm)|deploy\/[\w.-]+|docs\/.+\.(md|png)|examples\/.+|models\/(CARD\.md|NOTICE)|training\/.+\.(md|txt|json)|proto\/.+\.proto|package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|SECURITY\.md|LICENSE|NOTICE)$/;
   expect(paths.filter((path) => !wanted.test(path))).toEqual([]);
   expect(paths.filter((path) => /\.build|\.map$|\.tsbuildinfo|\.test\./.test(path))).toEqual([]);
+});
+
+test("NOTICE names the packages inside the bundles and their copyright", () => {
+  const notice = readFileSync(join(root, "NOTICE"), "utf8");
+  const names = bundledPackages();
+  expect(names).toContain("oauth4webapi");
+  for (const name of names) {
+    expect(notice).toMatch(new RegExp(`^(.*, )?${name}(,.*)?$`, "m"));
+    const folder = join(root, "node_modules", name);
+    const license = readdirSync(folder).find((file) => /^licen[cs]e/i.test(file));
+    const text = license ? readFileSync(join(folder, license), "utf8") : "";
+    for (const [line] of text.matchAll(/^Copyright .*\d{4}.*$/gm)) expect(notice, name).toContain(line.trim());
+  }
 });
 
 test("the library has every entry point", () => {
