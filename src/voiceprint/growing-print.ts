@@ -26,8 +26,12 @@ export interface GrownPrint {
   readonly sessions: readonly SessionMember[];
 }
 
+/** Cosine of two sessions from which they have the same recording, even if it came over a line again. Two calls of a person are less alike. */
+const sameRecording = 0.95;
+
 /**
- * The sessions after `joining` is added. A session that joins twice keeps the voice with more speech. If there are more than
+ * The sessions after `joining` is added. A session that joins twice keeps the voice with more speech. A recording that is played again in
+ * another session gets no more weight: who was accepted once with it would be accepted every time. If there are more than
  * `most` sessions, the oldest is dropped. To drop the older of the two most similar ones instead is not more accurate, and a
  * wrong voice could stay forever.
  */
@@ -38,7 +42,9 @@ export function withSession(
 ): readonly SessionMember[] {
   const known = sessions.find(({ sessionId }) => sessionId === joining.sessionId);
   if (known && known.netSpeechSeconds >= joining.netSpeechSeconds) return sessions;
-  return [...sessions.filter((one) => one !== known), joining].slice(-most);
+  const others = sessions.filter((one) => one !== known);
+  if (others.some(({ embedding }) => cosine(embedding, joining.embedding) >= sameRecording)) return sessions;
+  return [...others, joining].slice(-most);
 }
 
 /** The voice to compare with, for a print that may hold up to `most` sessions. */

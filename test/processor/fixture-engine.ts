@@ -246,7 +246,7 @@ function voicesIn(samples: Float32Array, whole: VoiceAnalysis): VoiceAnalysis[] 
 export function voiceOf(speaker: number, takeNumber: number): Float32Array {
   const own = directionOf(speaker);
   const other = directionOf(1_000_003 + takeNumber * 31);
-  return unit(own.map((x, i) => x + 0.2 * other[i]!));
+  return unit(own.map((x, i) => x + 0.3 * other[i]!));
 }
 
 function directionOf(seed: number): Float32Array {

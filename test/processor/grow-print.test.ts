@@ -42,6 +42,13 @@ test("adds a limited number of clearly matching calls, and Train undoes it", asy
   expect(exported!.template!.grown).toBeUndefined();
 });
 
+test("a recording that is played again does not grow the print", async () => {
+  const world = await openWorld({ configurationSets });
+  const profile = await world.trained(7);
+  for (const _ of [1, 2, 3]) expect(await call(world, profile, take(7, 4))).toBe(Decision.AUTHENTIC);
+  expect(await sessionsOf(world, profile)).toHaveLength(1);
+});
+
 test("an export shows which calls a print has taken in", async () => {
   const world = await openWorld({ configurationSets });
   const profile = await world.trained(7);

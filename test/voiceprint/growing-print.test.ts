@@ -27,7 +27,7 @@ describe("sessions of a print", () => {
   test("are never more than allowed, and always include the newest", () => {
     fc.assert(
       fc.property(
-        fc.array(fc.nat(5), { minLength: 1, maxLength: 30 }),
+        fc.uniqueArray(fc.nat(100), { minLength: 1, maxLength: 30 }),
         fc.integer({ min: 1, max: 6 }),
         (seeds, most) => {
           let sessions: readonly SessionMember[] = [];
@@ -46,6 +46,14 @@ describe("sessions of a print", () => {
     for (const seconds of [3, 4]) expect(withSession(first, member(direction(1), "call", 2, seconds), 4)).toBe(first);
     const longer = withSession(first, member(direction(1), "call", 3, 9), 4);
     expect(longer.map(({ at }) => at)).toEqual([3]);
+  });
+
+  test("a recording that is played again, also over a line, counts once", () => {
+    const own = [1, 2].map((i) => member(direction(i), `${i}`, i));
+    const poisoned = withSession(own, member(direction(3), "3", 3), 3);
+    for (const again of [direction(3), near(direction(3), 4, 0.3)])
+      expect(withSession(poisoned, member(again, "4", 4), 3)).toBe(poisoned);
+    expect(withSession(poisoned, member(near(direction(3), 4, 0.6), "4", 4), 3)).not.toBe(poisoned);
   });
 
   test("the oldest is dropped, so that no voice stays forever", () => {
