@@ -22,6 +22,7 @@ import type { Evaluation } from "../evaluate/evaluate.js";
 import { rate } from "../evaluate/format.js";
 import type { ScoredTrial } from "../evaluate/summary.js";
 import type { TrialSet } from "../evaluate/trials.js";
+import { type Pair, worstPairs } from "../evaluate/verdicts.js";
 import { CommandError } from "./command-error.js";
 import { decode, evaluated, failuresIn, type TrialOptions, trialsOf, unusableHint } from "./evaluate.js";
 import { MODEL, modelOption } from "./model-option.js";
@@ -100,7 +101,9 @@ async function run(path: string, options: Options): Promise<void> {
   const revision = createHash("sha256").update(bytes).digest("hex");
   const after = underFit(evaluation.trials, fit);
   const { sampledFrom, note, unusable, unscoredTrials } = evaluation;
-  const answer = { file: options.out, revision, ...fit, sampledFrom, note, unusable, unscoredTrials, attacks, checks };
+  const worst = worstPairs(evaluation.trials);
+  const results = { sampledFrom, note, unusable, unscoredTrials, worst, attacks, checks };
+  const answer = { file: options.out, revision, ...fit, ...results };
   output.answer(answer, () =>
     [
       ...(note ? [note] : []),
@@ -180,6 +183,7 @@ function text(
   { trials: before, sampledFrom }: Evaluation,
   after: readonly ScoredTrial[],
 ): string {
+  const { different, same } = worstPairs(before, 1);
   return [
     facts([
       ["calibration", file],
@@ -189,6 +193,8 @@ function text(
         ? [["a random sample of", `${sampledFrom.same} same, ${sampledFrom.different} different`] as const]
         : []),
       ["weight of your recordings", rate(fit.weight)],
+      ["most alike under two names", pair(different[0]!)],
+      ["least alike under one name", pair(same[0]!)],
     ]),
     "On the same recordings (results on other speakers will be somewhat worse):",
     table(
@@ -201,3 +207,6 @@ function text(
     ),
   ].join("\n");
 }
+
+/** Wrong labels make a worse calibration without any error, so the operator sees where they would be. */
+const pair = ({ enrolled, tested, raw }: Pair) => `${enrolled} and ${tested} (score ${raw.toFixed(3)})`;

@@ -57,7 +57,7 @@ export interface UnusableFile {
   readonly reason: string;
 }
 
-/** A recording with the same bytes as another one: comparing the two shows nothing about the voice. */
+/** A recording with the same audio as another one, whatever the format: comparing the two shows nothing about the voice. */
 export interface Copy {
   readonly file: string;
   readonly of: string;
@@ -107,8 +107,8 @@ export async function evaluate(
       .filter((file) => condition !== CLEAN || !enrolling.has(file))
       .map((file) => ({ file, as: "tested" as const })),
   ];
-  const enrolled = new Map<number, HeardVoice>();
-  const probes = new Map<number, HeardVoice>();
+  const enrolled = new Map<number, CachedVoice>();
+  const probes = new Map<number, CachedVoice>();
   let done = 0;
   await inParallel(wanted, options.concurrency ?? 4, async ({ file, as }) => {
     signal?.throwIfAborted();
@@ -159,10 +159,12 @@ export async function evaluate(
   };
 }
 
-function copiesIn(files: readonly string[], voices: ReadonlyMap<number, HeardVoice>): Copy[] {
+function copiesIn(files: readonly string[], voices: ReadonlyMap<number, CachedVoice>): Copy[] {
   const firsts = new Map<string, string>();
   return files.flatMap((file, i) => {
-    const digest = voices.get(i)?.digest;
+    const embedding = voices.get(i)?.embedding;
+    // The engine is bit-exact: only the same audio gives the same embedding.
+    const digest = embedding && createHash("sha256").update(embedding).digest("hex");
     const of = digest && firsts.get(digest);
     if (digest && !of) firsts.set(digest, file);
     return of ? [{ file, of }] : [];
@@ -229,17 +231,12 @@ function asVoice(cached: CachedVoice | undefined): Voice | null {
   return { embedding: cached.embedding, netSpeechSeconds, snrDb, bandwidthHz };
 }
 
-export interface HeardVoice extends CachedVoice {
-  /** SHA-256 (hex) of the file. */
-  readonly digest: string;
-}
-
 export async function voiceOfFile(
   path: string,
   condition: Condition,
   { engine, decode, cache }: EvaluationParts,
   signal: AbortSignal | undefined,
-): Promise<HeardVoice | { reason: string }> {
+): Promise<CachedVoice | { reason: string }> {
   let bytes: Uint8Array;
   try {
     bytes = await bytesOfFile(path);
@@ -263,7 +260,7 @@ export async function voiceOfFile(
   }
   if (voice.embedding === null)
     return { reason: `too little speech (${voice.measures.netSpeechSeconds.toFixed(2)} s)` };
-  return { ...voice, digest };
+  return voice;
 }
 
 /** A pipe among many recordings, to which nobody writes, would be waited for forever. */

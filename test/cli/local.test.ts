@@ -235,6 +235,7 @@ describe("a calibration from the command line", () => {
     // Of synthesized voices it says that they look like attacks; of fewer than 20 recordings, that they are too few.
     const text = await vivavoce("calibrate", "five.txt", "--out", "five.json");
     expect(text.out).toContain("five/gone.wav: no such file");
+    expect(text.out).toMatch(/most alike under two names +\S+five\/s\S+ and \S+ \(score 0\.\d+\)\n/);
     expect(text.out).toMatch(/% of the recordings look like an attack \(synthetic\) to the model.*--no-attacks/);
     await writeFile(join(folder, "few.txt"), lines.filter((line) => !line.includes("five/s34/4.wav")).join("\n"));
     const few = await vivavoce("calibrate", "few.txt", "--out", "five.json");

@@ -94,7 +94,8 @@ describe("an evaluation", () => {
     await put("bob/1/1.wav", wav(take(200, 3), rateHz));
     await put("bob/2/1.wav", wav(take(200, 3.4), rateHz));
     await put("carl/1/1.wav", wav(take(300, 3), rateHz));
-    await put("carl/2/1.wav", ada);
+    // The same audio in a file with other bytes.
+    await put("carl/2/1.wav", Buffer.concat([ada, Buffer.from("note\0\0\0\0")]));
     const evaluation = await evaluate(await readTrialSet(copies), parts(VoiceCache.inMemory()), { resamples: 0 });
     const relative = (path: string) => path.slice(copies.length + 1);
     expect(evaluation.copies.map(({ file, of }) => [relative(file), relative(of)])).toEqual([
