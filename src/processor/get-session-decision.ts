@@ -52,5 +52,6 @@ async function claimedPrints(
   if (claimedPersonId === "") return null;
   const owner = await deps.store.owners.find(scopeId, "person", claimedPersonId);
   const profiles = owner ? await deps.store.profiles.ofOwners(scopeId, [owner.id]) : [];
-  return new Set(profiles.map((profile) => profile.id));
+  // The name in a profile is sealed, the way from a name to an owner is not.
+  return new Set(profiles.filter((profile) => profile.owner.externalId === claimedPersonId).map(({ id }) => id));
 }

@@ -537,6 +537,11 @@ describe("GetSessionDecision", () => {
     expect(other).toMatchObject({ decision: Decision.NO_MATCH, personId: "person-7", matchedPersonId: "person-9" });
     expect(other.riskEngineResult!.risk).toBeGreaterThan(500);
     expect((await claiming("nobody known", take(7, 4), alice)).decision).toBe(Decision.NO_MATCH);
+    const { find } = world.store.owners;
+    world.store.owners.find = (scopeId, kind) => find(scopeId, kind, "person-9");
+    const redirected = await claiming("person-7", take(9, 4), bob);
+    expect(redirected.decision, "a database that leads a name to somebody else").toBe(Decision.NO_MATCH);
+    world.store.owners.find = find;
     expect(await claiming("", take(9, 4), alice)).toMatchObject({
       decision: Decision.NO_MATCH,
       personId: "person-7",

@@ -147,3 +147,31 @@ test("a profile written while the connection broke can be used", { timeout: 180_
   expect((await store.profiles.get("scope", given.id))!.template).toEqual(trained.template);
   await store.close();
 });
+
+test("a print in the row or under the name of somebody else is refused, with all that belongs to it", {
+  timeout: 180_000,
+}, async () => {
+  const database = await openEmbeddedDatabase(null);
+  const store = await createSqlStore(database, createMemoryShelf(nodeAead));
+  const { profile: alice } = await enrollPerson(store, "bank", "alice", 1);
+  const { profile: mallory } = await enrollPerson(store, "bank", "mallory", 2);
+  const { profile: stranger } = await enrollPerson(store, "shop", "stranger", 3);
+  const damaged = { name: "SealError", code: "damaged" };
+  const nameOwner = (id: string, digest: string) =>
+    database.query("UPDATE vivavoce.owners SET external = $2 WHERE id = $1", [id, digest]);
+  const [row] = await database.query<{ external: string }>("SELECT external FROM vivavoce.owners WHERE id = $1", [
+    alice.owner.id,
+  ]);
+  await nameOwner(alice.owner.id, "taken away");
+  await nameOwner(mallory.owner.id, row!.external);
+  await expect(store.profiles.find("bank", "person", "alice", alice.tag)).rejects.toMatchObject(damaged);
+  for (const other of [mallory, stranger]) {
+    await database.query(
+      `UPDATE vivavoce.profiles p SET data = q.data, name = q.name, template = q.template, key_id = q.key_id
+       FROM vivavoce.profiles q WHERE p.id = $1 AND q.id = $2`,
+      [alice.id, other.id],
+    );
+    await expect(store.profiles.get("bank", alice.id)).rejects.toMatchObject(damaged);
+  }
+  await store.close();
+});

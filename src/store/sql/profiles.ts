@@ -1,5 +1,6 @@
 /** Owners, profiles with their segments and templates, and the prints that galleries load. */
 import { decodeJson, decodeTemplate, encodeTemplate, joinProcessed, splitProcessed } from "../encoding.js";
+import { SealError } from "../errors.js";
 import {
   type EnrollmentSegment,
   type Id,
@@ -23,6 +24,8 @@ import { markPrintChanged } from "./print-changes.js";
 import { escapeText, keyOf, rowKey, textOrNull, unescapeText } from "./text.js";
 
 interface ProfileRow extends Record<string, unknown> {
+  readonly scope: string;
+  readonly id: string;
   readonly print_type: string | null;
   readonly print_version: number;
   readonly generation: number | string;
@@ -38,7 +41,7 @@ interface ProfileRow extends Record<string, unknown> {
 
 /** Owners never change, so a profile's data includes its owner: reading a profile reads one row. */
 const PROFILE =
-  "SELECT print_type, print_version, generation, status, key_id, data, name, template, consent FROM vivavoce.profiles";
+  "SELECT scope, id, print_type, print_version, generation, status, key_id, data, name, template, consent FROM vivavoce.profiles";
 const OWNER_ID = "(SELECT o.id FROM vivavoce.owners o WHERE o.scope = $1 AND o.kind = $2 AND o.external = $3)";
 
 const PRINTS_AT_ONCE = 2_000;
@@ -135,13 +138,17 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     getMany: (scopeId, ids) =>
       select("WHERE scope = $1 AND id = ANY($2::text[])", [keyOf(scopeId), [...new Set(ids)].map(escapeText)]),
 
-    find: async (scopeId, kind, externalId, tag) =>
-      selectOne(scopeId, `WHERE scope = $1 AND owner = ${OWNER_ID} AND tag = $4`, [
+    async find(scopeId, kind, externalId, tag) {
+      const profile = await selectOne(scopeId, `WHERE scope = $1 AND owner = ${OWNER_ID} AND tag = $4`, [
         keyOf(scopeId),
         kind,
         await names.find(scopeId, externalId),
         keyOf(tag),
-      ]),
+      ]);
+      // The name is sealed, what leads to it is not.
+      if (profile && profile.owner.externalId !== externalId) throw moved(profile.id);
+      return profile;
+    },
 
     async list(scopeId, after, limit) {
       const found: Profile[] = [];
@@ -398,9 +405,15 @@ type PlainProfile = Pick<Profile, "id" | "scopeId" | "tag" | "createdAt"> & {
   readonly owner: NamelessOwner & { readonly externalId?: string };
 };
 
-function plainOf({ data }: ProfileRow): PlainProfile {
-  return JSON.parse(data);
+/** The data names the place that the sealed parts are bound to: if all of them were copied from another row, only this shows it. */
+function plainOf({ scope, id, data }: ProfileRow): PlainProfile {
+  const plain: PlainProfile = JSON.parse(data);
+  if (keyOf(plain.scopeId) !== scope || escapeText(plain.id) !== id) throw moved(unescapeText(id));
+  return plain;
 }
+
+const moved = (profileId: Id) =>
+  new SealError("damaged", `the profile ${profileId} has the data of another one; restore it from a backup`);
 
 /** Rows of one scope. A profile whose key was destroyed in the meantime is erased, and left out. */
 async function readProfiles({ vault }: SqlContext, rows: readonly ProfileRow[]): Promise<Profile[]> {
