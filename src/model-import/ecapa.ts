@@ -148,13 +148,8 @@ function quantize({ first, blocks, all, hidden, score, map }: Ecapa, peaks: Peak
     });
     all3.set(x.steps, b * channels);
   }
-  const m = made.convolution(
-    "all",
-    all,
-    { place: beside, steps: all3 },
-    made.line(all.weight.shape[0]!),
-    peaks(all.output),
-  );
+  const concatenated = { place: beside, steps: all3 };
+  const m = made.convolution("all", all, concatenated, made.line(all.weight.shape[0]!), peaks(all.output));
   made.attention("attention", hidden, score, m, { hidden: peaks(hidden.output), score: peaks(score.output) });
   made.map("map", map, m);
   return { tensors: made.tensors, layers: made.network };

@@ -302,12 +302,8 @@ const sliced: Operator = ([x, starts, ends, axes, steps]) => {
     // Exporters use it to reverse a list.
     const isTurned = steps?.data[i] === -1;
     const length = isTurned ? size : Math.max(0, place(ends.data[i]!) - place(start));
-    const index = (k: number) => (isTurned ? size - 1 - k : place(start) + k);
-    return taken(
-      part,
-      axis,
-      Float32Array.from({ length }, (_, k) => index(k)),
-    );
+    const places = Float32Array.from({ length }, (_, k) => (isTurned ? size - 1 - k : place(start) + k));
+    return taken(part, axis, places);
   }, x!);
 };
 

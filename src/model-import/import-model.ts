@@ -71,10 +71,8 @@ export async function importNetwork(
   const graph = readOnnx(onnx);
   checkOperators(graph);
   checkReferences(graph);
-  const network = orMalformed(
-    "one of its layers",
-    () => findCampplus(graph) ?? findResnet34(graph) ?? findEcapa(graph) ?? findTitanet(graph),
-  );
+  const find = () => findCampplus(graph) ?? findResnet34(graph) ?? findEcapa(graph) ?? findTitanet(graph);
+  const network = orMalformed("one of its layers", find);
   if (!network)
     throw new ImportRefusal(
       "this network is not supported: CAM++, ECAPA-TDNN, TitaNet and the ResNet34 of WeSpeaker can be imported",
@@ -113,10 +111,9 @@ export async function importNetwork(
     throw new ImportRefusal(
       `the imported network differs too much from the original: their median cosine is ${likeness.median.toFixed(4)}, expected at least ${leastMedian}`,
     );
-  const section = sectionBytes(
-    { architecture, dimensions, windowSeconds, frontEnd: describedFrontEnd(network), ...quantized.layers },
-    quantized.tensors,
-  );
+  const frontEnd = describedFrontEnd(network);
+  const description = { architecture, dimensions, windowSeconds, frontEnd, ...quantized.layers };
+  const section = sectionBytes(description, quantized.tensors);
   return { section, architecture, dimensions, windows: windows.length, likeness };
 }
 
@@ -182,10 +179,8 @@ function embedded(
   windows: readonly Float32Array[],
 ): Float32Array[] {
   const kernels = new Kernels(module);
-  const weights = weightsOf(
-    tensors.map((tensor) => ({ bytes: tensorBytes(tensor) })),
-    (bytes) => new Uint8Array(bytes),
-  );
+  const held = tensors.map((tensor) => ({ bytes: tensorBytes(tensor) }));
+  const weights = weightsOf(held, (bytes) => new Uint8Array(bytes));
   const { architecture } = recognized;
   const program = layers ? tdnnProgram(layers) : new Int32Array();
   const frontEnd = frontEndOf(recognized);
