@@ -4,6 +4,7 @@ import { isMoved, movedSamples } from "./moved.js";
 import type { Measures, ModelInfo, StreamOptions, VoiceAnalysis, VoiceStream } from "./port.js";
 import { mostSeparatedSeconds, SeparatedVoices } from "./separated-voices.js";
 import { pieceFrames, type StreamFormat, type StreamState, type StreamStep } from "./stream-kernel.js";
+import type { ThreadWork } from "./thread-work.js";
 import type { Threads } from "./threads.js";
 import { Turns } from "./turns.js";
 import { type AnalyzedStream, OneVoice, type Summaries, stateBuffers, type WindowVoices } from "./window-voices.js";
@@ -48,9 +49,8 @@ export class EngineStream implements VoiceStream {
   constructor(threads: Threads, rateHz: number, model: StreamModel, options: StreamOptions) {
     const { maxNetSpeechSeconds = 0, separateVoices = false } = options;
     checkRate(rateHz);
-    if (!(maxNetSpeechSeconds >= 0 && maxNetSpeechSeconds < 1e6)) {
+    if (!(maxNetSpeechSeconds >= 0 && maxNetSpeechSeconds < 1e6))
       throw badArgument(`maxNetSpeechSeconds must be 0 to 1,000,000, got ${maxNetSpeechSeconds}`);
-    }
     checkCheckpoints(options.checkpoints?.seconds ?? []);
     this.#threads = threads;
     this.#options = options;
@@ -116,12 +116,8 @@ export class EngineStream implements VoiceStream {
     for (let left: Float32Array | null = part; left !== null && !this.#ended; ) {
       const moved = [left.buffer, ...stateBuffers(this.#stream())] as ArrayBuffer[];
       const until = this.#options.checkpoints?.seconds[this.#passed];
-      const step: StreamStep = await this.#threads.call(
-        "advance",
-        [this.#state, this.#format, left, until],
-        moved,
-        signal,
-      );
+      const values: Parameters<ThreadWork["advance"]> = [this.#state, this.#format, left, until];
+      const step: StreamStep = await this.#threads.call("advance", values, moved, signal);
       this.#state = step.state;
       this.#ended = step.ended;
       this.#netSpeechSeconds = step.netSpeechSeconds;

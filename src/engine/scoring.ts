@@ -73,9 +73,8 @@ export class Scoring {
     run.reserveScoring(dimensions);
     run.reserveCalibration();
     if (voiceClass) {
-      if (voiceClass.axis.length !== dimensions || voiceClass.quantiles.length < 2) {
+      if (voiceClass.axis.length !== dimensions || voiceClass.quantiles.length < 2)
         throw badModel(`the voice class axis must have ${dimensions} numbers and at least 2 quantiles`);
-      }
       run.reserveVoiceClass(dimensions, voiceClass.quantiles.length);
       kernels.writeFloats(run.voiceClassAxis(), voiceClass.axis);
       kernels.writeFloats(run.voiceClassQuantiles(), voiceClass.quantiles);
@@ -86,9 +85,8 @@ export class Scoring {
 
   #writeTerms(terms: readonly Term[]): void {
     const { run } = this.#kernels;
-    if (terms.length > run.calibrationMaxTerms()) {
+    if (terms.length > run.calibrationMaxTerms())
       throw badModel(`the calibration has ${terms.length} terms; at most ${run.calibrationMaxTerms()} are supported`);
-    }
     const bytes = new DataView(new ArrayBuffer(16 * terms.length));
     for (const [i, [a, b, weight]] of terms.entries()) {
       bytes.setInt32(16 * i, featureNames.indexOf(a), true);
@@ -114,12 +112,11 @@ export class Scoring {
     const { dimensions, revision, calibration } = this.#model;
     const n = segments.length;
     if (n === 0) return { segments: [], template: null };
-    if (n > run.scoringMostRows()) {
+    if (n > run.scoringMostRows())
       throw new EngineError(
         "TOO_MANY_SEGMENTS",
         `a template can be trained from at most ${run.scoringMostRows()} segments, got ${n}`,
       );
-    }
     for (const segment of segments) {
       checkMeasures(segment);
       if (segment.netSpeechSeconds === 0) throw badArgument("netSpeechSeconds of each segment must be above 0, got 0");
@@ -259,10 +256,8 @@ export class Scoring {
   }
 
   #writeWindows(windows: readonly VoiceWindow[]): void {
-    this.#writeRows(
-      windows,
-      windows.map((window) => window.speechSeconds),
-    );
+    const weights = windows.map((window) => window.speechSeconds);
+    this.#writeRows(windows, weights);
   }
 
   #speakers(windows: readonly VoiceWindow[]): number {
