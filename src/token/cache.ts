@@ -1,5 +1,6 @@
 import { connectionFault } from "../contract/connection-fault.js";
 import { type NamesOf, optionsFault } from "../contract/options-fault.js";
+import { typeName } from "../type-name.js";
 import { type Clock, systemClock } from "./clock.js";
 
 export type { Clock } from "./clock.js";
@@ -43,7 +44,7 @@ function checkOptions(options: TokenCacheOptions): void {
   for (const name of ["tokenUrl", "clientId", "clientSecret", "scope"] as const)
     if (typeof options[name] !== "string" || options[name] === "")
       throw new TypeError(
-        `${name} must be a non-empty string, got ${options[name] === "" ? "an empty one" : typeof options[name]}`,
+        `${name} must be a non-empty string, got ${options[name] === "" ? "an empty one" : typeName(options[name])}`,
       );
 }
 
