@@ -65,8 +65,8 @@ export class Webhook {
     const { url, secret, attempts, timeoutSeconds } = this.line.webhook!;
     for (let attempt = 1; ; attempt++) {
       const { signal } = this.#stopped;
-      const isLast = attempt >= attempts || signal.aborted;
-      const ended = signal.aborted
+      const isAfterStop = signal.aborted;
+      const ended = isAfterStop
         ? AbortSignal.timeout(LAST_ATTEMPT_MS)
         : AbortSignal.any([signal, AbortSignal.timeout(timeoutSeconds * 1000)]);
       try {
@@ -84,7 +84,7 @@ export class Webhook {
           throw new Refused(`HTTP ${response.status}`);
         throw new Error(`HTTP ${response.status}`);
       } catch (error) {
-        if (error instanceof Refused || isLast) throw error;
+        if (error instanceof Refused || isAfterStop || (attempt >= attempts && !signal.aborted)) throw error;
       }
       const pauseMs = FIRST_PAUSE_MS * 2 ** (attempt - 1) * (0.75 + Math.random() / 2);
       await wait(pauseMs, undefined, { signal }).catch(() => {});

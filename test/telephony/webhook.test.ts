@@ -30,7 +30,7 @@ it("the log says why a webhook was not delivered, and of which session", async (
   ]);
 });
 
-it("after a stop, what was not delivered and what comes late is sent once more", async () => {
+it.each([1, 4])("after a stop, with %i attempts, what is not delivered is sent once more", async (attempts) => {
   const heard: string[] = [];
   let isBusy = true;
   const receiver = createHttpServer(async (request, response) => {
@@ -41,7 +41,7 @@ it("after a stop, what was not delivered and what comes late is sent once more",
   }).listen(0, "127.0.0.1");
   await once(receiver, "listening");
   const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
-  const webhook = { url, secret: "a webhook's secret", attempts: 4, timeoutSeconds: 60 };
+  const webhook = { url, secret: "a webhook's secret", attempts, timeoutSeconds: 60 };
   const noted: string[] = [];
   const note = (message: string) => noted.push(message);
   const sender = new Webhook({ name: "line", webhook } as Line, { info: note, warn: note, error() {} });
