@@ -124,9 +124,8 @@ function greeting(box: Box, config: ServerConfig, secrets: readonly string[]): s
   if (!config.auth.required) lines.push("WARNING: tokens are off. Anyone on this machine can use the service.");
   else if (!isLoopback(config.host) && box.url.startsWith("http:"))
     lines.push("WARNING: tokens are sent unencrypted; set tls.cert and tls.key.");
-  if (box.operatorUrl) {
+  if (box.operatorUrl)
     lines.push(`Operator view: ${box.operatorUrl}, for owners ("vivavoce token user" creates and changes users).`);
-  }
   return `${[...lines, ...secrets].join("\n")}\n`;
 }
 

@@ -74,9 +74,8 @@ export const workersOf = ({ workers }: { readonly workers?: number }): number =>
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = text.trim() === "" ? Number.NaN : Number(text);
-    if (!Number.isInteger(value) || value < least || value > most) {
+    if (!Number.isInteger(value) || value < least || value > most)
       throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
-    }
     return value;
   };
 }

@@ -34,9 +34,8 @@ export const RARE_TARGETS: DetectionCost = { targetPrior: 0.01, missCost: 1, fal
 export function sortTrials(scores: ArrayLike<number>, same: ArrayLike<number | boolean>): SortedTrials {
   if (scores.length !== same.length)
     throw new RangeError(`expected ${scores.length} labels, one per score, got ${same.length}`);
-  for (let i = 0; i < scores.length; i++) {
+  for (let i = 0; i < scores.length; i++)
     if (Number.isNaN(scores[i])) throw new RangeError(`score ${i} is not a number`);
-  }
   const order = Uint32Array.from(scores, (_, i) => i).sort((a, b) => scores[a]! - scores[b]! || a - b);
   return {
     scores: Float64Array.from(order, (i) => scores[i]!),

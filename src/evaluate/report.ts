@@ -119,9 +119,7 @@ function histogram({ trials }: Evaluation): string {
   const rows = [true, false].flatMap((same) => {
     const chosen = trials.filter((trial) => trial.same === same);
     const counts = new Array<number>(bins).fill(0);
-    for (const trial of chosen) {
-      counts[Math.min(bins - 1, Math.max(0, Math.floor((trial.llr - low) / width)))]! += 1;
-    }
+    for (const trial of chosen) counts[Math.min(bins - 1, Math.max(0, Math.floor((trial.llr - low) / width)))]! += 1;
     const kind = same ? "same person" : "different people";
     return counts.map((count, i) => ({
       kind,

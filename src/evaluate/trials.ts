@@ -104,9 +104,8 @@ export function parseTrialList(text: string, root: string, mostTrials = MOST_TRI
       );
     const [label, enroll, test] = words as [string, string, string];
     const same = LABELS.get(label.toLowerCase());
-    if (same === undefined) {
+    if (same === undefined)
       throw new TrialSetError(`${at}: label must be one of ${[...LABELS.keys()].join(", ")}, got "${label}"`);
-    }
     const enrolled = enroll.split(",").map((path) => {
       if (path === "") throw new TrialSetError(`${at}: the name of an enrollment file is empty`);
       return numbers.number(resolve(root, path));

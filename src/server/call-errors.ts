@@ -58,9 +58,8 @@ function fromConnectError(error: ConnectError): StatusError {
 
 /** The error of a call whose caller no longer waits. */
 export function callerGone(reason: unknown): StatusError {
-  if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) {
+  if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded)
     return new Refusal(StatusCode.DEADLINE_EXCEEDED, "the caller's deadline passed");
-  }
   return new Refusal(StatusCode.CANCELLED, "the caller disconnected", { cause: reason });
 }
 

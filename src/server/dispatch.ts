@@ -369,9 +369,8 @@ export class Dispatcher {
         refused.status.requestId = call.requestId;
         status = StatusCode[refused.code] ?? "UNSPECIFIED";
         if (EXPLAINED.has(refused.code)) reason = messagesOf(refused);
-        if (refused.code === StatusCode.INTERNAL_ERROR) {
+        if (refused.code === StatusCode.INTERNAL_ERROR)
           log.error("an operation failed", { requestId: call.requestId, operation, stack: stackOf(error) });
-        }
         return refused;
       },
       ended: (): void => {

@@ -14,9 +14,8 @@ export function openApi(options: {
 }): Schema {
   const schemas: Record<string, Schema> = {};
   const paths: Record<string, Record<string, Schema>> = {};
-  for (const binding of httpBindings(METHODS)) {
+  for (const binding of httpBindings(METHODS))
     paths[binding.path] = { ...paths[binding.path], [binding.verb.toLowerCase()]: operation(binding, schemas) };
-  }
   return {
     openapi: "3.1.0",
     info: {
@@ -98,9 +97,8 @@ function requestBody({ method, segments, body }: HttpBinding, schemas: Record<st
 function queryParameters(message: DescMessage, prefix: string, schemas: Record<string, Schema>): Schema[] {
   return message.fields.flatMap((field): Schema[] => {
     const name = prefix + field.name;
-    if (field.fieldKind === "message" && !WELL_KNOWN[field.message.typeName]) {
+    if (field.fieldKind === "message" && !WELL_KNOWN[field.message.typeName])
       return queryParameters(field.message, `${name}.`, schemas);
-    }
     return [described({ name, in: "query", schema: fieldSchema(field, schemas) }, fieldWords(field))];
   });
 }

@@ -151,9 +151,8 @@ async function* mediaMessages(
   // The contract's only stream names its field of bytes.
   const { field } = binding.body as { readonly field: DescField };
   refuseEncodedBody(request);
-  if (/^(application\/json|multipart\/)/i.test(request.header("content-type") ?? "")) {
+  if (/^(application\/json|multipart\/)/i.test(request.header("content-type") ?? ""))
     throw badRequest("the body must be the bytes of the recording, sent as audio/wav or application/octet-stream");
-  }
   if (Number(request.header("content-length") ?? 0) > limits.mediaBytes)
     throw tooLarge("the recording", limits.mediaBytes);
   const json: JsonObject = {};
@@ -187,9 +186,8 @@ function bindQuery(
 function bindPath(json: JsonObject, { binding, variables }: BindingMatch): void {
   for (const [name, text] of variables) {
     const inBody = textAt(json, binding.method.input, name);
-    if (inBody !== undefined && inBody !== null && inBody !== text) {
+    if (inBody !== undefined && inBody !== null && inBody !== text)
       throw invalidField(name, "contradicts", `${name} differs between path and body`);
-    }
     placeText(json, binding.method.input, name, [text]);
   }
 }
@@ -199,9 +197,8 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
 async function jsonBody(request: HttpRequest, limit: number): Promise<JsonObject> {
   refuseEncodedBody(request);
   const type = request.header("content-type");
-  if (type !== undefined && !/^application\/(?:[\w.+-]+\+)?json\s*(;|$)/i.test(type)) {
+  if (type !== undefined && !/^application\/(?:[\w.+-]+\+)?json\s*(;|$)/i.test(type))
     throw badRequest(`the content type must be application/json, got ${type.slice(0, 80)}`);
-  }
   if (Number(request.header("content-length") ?? 0) > limit) throw tooLarge("the body", limit);
   const bytes = await request.bytes(limit);
   boundJson(bytes);
