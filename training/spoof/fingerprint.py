@@ -29,9 +29,9 @@ def heard(net, x, fronts):
 
 def main(mirror, *names):
     torch.set_num_threads(1)
-    files, fronts = collections.defaultdict(dict), Fronts(("linear", "short"))
+    files, fronts = collections.defaultdict(dict), Fronts(("mel", "linear", "short"))
     for sha, path in sources.listing(mirror, REPO):
-        if m := re.match(r"(dataset|dataset_vctk|dataset_acoustic_maintenance)/(\w+)/(\d+)\.wav$", path):
+        if (m := re.match(r"(dataset|dataset_vctk|dataset_acoustic_maintenance)/(\w+)/(\d+)\.wav$", path)) and not sources.DECODED.search(path):
             files[m[1], m[3]][m[2]] = sha
     for name in names:
         net, rows = restored(name), []

@@ -1,11 +1,11 @@
-"""python3 rates.py MODEL.vvm OUT.vvm SCORES.json [KIND…]: how high genuine speech reaches in the attack checks, on sources that were left out of training: what their
+"""python3 rates.py MODEL.vvm OUT.vvm SCORES.json KIND…: how high genuine speech reaches in the attack checks, on sources that were left out of training: what their
 false-alarm rates are kept by.
 
-SCORES.json: `npm run bench:accuracy -- --spoof --scores SCORES.json --corpora LEFT --model MODEL.vvm`, LEFT by `extract.py … left`; all lines and lengths together,
-every source weighing the same. What a recording reaches is its ratio less what its reliability leaves open; the tenth that reaches highest is taken for an
-exponential tail, and moved up to what 19 of 20 draws of sources stay below, because few sources were heard and the next one is another. Leaving each
-source out in turn shows what rate a target of 1 % comes to. Said beside it: the ratio that these recordings would give; that of each KIND named is set to it first.
-OUT may be MODEL; only the descriptions of the attack sections change.
+SCORES.json: `npm run bench:accuracy -- --spoof --scores SCORES.json --corpora LEFT --model MODEL.vvm`, LEFT by `extract.py … left`, or several files by a comma; all lines and lengths
+together, every source weighing the same. What a recording reaches is its ratio less what its reliability leaves open; the tenth that reaches highest is taken for an
+exponential tail, and moved up to what 99 of 100 draws of sources stay below, because few sources were heard and the next one is another. Leaving each
+source out in turn shows what rate a target of 1 % comes to. Said beside it: the ratio that these recordings would give; KIND+ratio sets that of KIND to it first.
+OUT may be MODEL; only the descriptions of the sections KIND change.
 """
 import json, os, sys
 from collections import defaultdict
@@ -18,7 +18,7 @@ from train import platt
 
 TARGET, TOP = 0.01, 0.1
 DRAWS = 2000  # of sources, with replacement
-ERRORS = 1.645  # standard errors that 19 of 20 stay below
+ERRORS = 2.326  # standard errors that 99 of 100 stay below
 LEAST = 1  # of thresholds, as src/engine/voice-engine.ts has it
 
 
@@ -49,13 +49,13 @@ def kept(reach, weight, source):
     return location + ERRORS * float(np.std(reached)), scale
 
 
-def fitted(kind, rows, anew):
+def fitted(kind, rows, with_ratio):
     """-> location, scale, and what the ratio becomes: slope, offset"""
     rows = [r for r in rows if r["kind"] == kind and r["reliability"] > 0 and r["label"] in ("genuine", "attack", "replay")]
     llr, attack, weight = np.array([r["llr"] for r in rows]), np.array([r["label"] != "genuine" for r in rows]), even(rows)
     slope, offset = platt(llr, attack.astype(float), weight)
     print(f"{kind}: by these recordings the ratio were {slope:.2f} · itself + {offset:.2f}")
-    if not anew:
+    if not with_ratio:
         slope, offset = 1, 0
     reach, source, line = slope * llr + offset - np.array([r["leftOpen"] for r in rows]), np.array([r["system"] for r in rows]), np.array([r["condition"] for r in rows])
     at = lambda some: (lambda location, scale: location - scale * np.log(TARGET))(*kept(reach[some], weight[some], source[some]))
@@ -69,12 +69,12 @@ def fitted(kind, rows, anew):
     return location, scale, slope, offset
 
 
-def main(source, out, scores, *anew):
-    rows = json.load(open(scores))
+def main(source, out, scores, *kinds):
+    rows = [row for path in scores.split(",") for row in json.load(open(path))]
     header, sections = opened(source)
-    for kind in ("synthetic", "playback"):
+    for kind, _, ratio in (k.partition("+") for k in kinds):
         description, tensors = parts(sections[kind])
-        location, scale, slope, offset = fitted(kind, rows, kind in anew)
+        location, scale, slope, offset = fitted(kind, rows, ratio == "ratio")
         a, b = description["calibration"]
         sections[kind] = section({**description, "calibration": [slope * a, slope * b + offset], "genuine": dict(location=location, scale=scale)}, tensors)
     written(out, header, sections)
