@@ -15,6 +15,4 @@ export const strings: Words = languages[language];
 /** Shown where there is no value. */
 export const none = "–";
 
-export type RefusalName = string;
-
-export const refusal = (name: RefusalName): string => strings.refusals[name] ?? strings.refusals.other;
+export const refusal = (name: string): string => strings.refusals[name] ?? strings.refusals.other;
