@@ -35,12 +35,11 @@ export const withPlace = (command: Command): Command =>
 
 function authorizationFor(options: Place & { readonly url: string }): () => Promise<string> {
   if (options.token !== undefined) return async () => `Bearer ${options.token}`;
-  if (options.clientId === undefined || options.clientSecret === undefined) {
+  if (options.clientId === undefined || options.clientSecret === undefined)
     throw new CommandError(
       "the server requires an access token",
       "give --token, or --client-id and --client-secret of a service account from the profile page",
     );
-  }
   const { url, clientId, clientSecret } = options;
   const cache = createTokenCache({ tokenUrl: `${url}/oauth2/token`, clientId, clientSecret, scope: PLATFORM_SCOPE });
   return () => cache.authorization();

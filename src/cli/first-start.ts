@@ -9,14 +9,13 @@ import { makeFolders } from "../store/make-folders.js";
 /** What a first start created, with secrets; empty afterwards. */
 export function firstStartLines({ url, firstApplication, firstOwner, operatorUrl }: FirstStart): string[] {
   const lines: string[] = [];
-  if (firstOwner) {
+  if (firstOwner)
     lines.push(
       `An owner was created who can sign in at ${operatorUrl}. The password is shown only once.`,
       `  user name      ${firstOwner.name}`,
       `  password       ${firstOwner.password}`,
     );
-  }
-  if (firstApplication) {
+  if (firstApplication)
     lines.push(
       "",
       "This is the first start: an application was created. Its secret is shown only once.",
@@ -27,7 +26,6 @@ export function firstStartLines({ url, firstApplication, firstOwner, operatorUrl
       "",
       curlLines(url, firstApplication),
     );
-  }
   return lines;
 }
 

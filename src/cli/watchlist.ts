@@ -60,7 +60,7 @@ export function watchlistCommand(program: Command): void {
   for (const [verb, operation, description] of [
     ["add", "addWatchlistMembers", "add fraudsters to a watchlist"],
     ["remove", "removeWatchlistMembers", "remove fraudsters from a watchlist"],
-  ] as const) {
+  ] as const)
     withPlace(
       watchlist
         .command(verb)
@@ -78,7 +78,6 @@ export function watchlistCommand(program: Command): void {
         );
       }),
     );
-  }
 
   onOne("show", "list the members of a watchlist", async (id, { operations, context, scope, output }) => {
     const list = await operations.getWatchlist({ context, gkGroupId: { value: id } });

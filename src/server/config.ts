@@ -332,11 +332,10 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
     throw new ConfigError(problems.join("\n"));
   }
   const config = parsed.data;
-  if (!config.auth.required && !isLoopback(config.host)) {
+  if (!config.auth.required && !isLoopback(config.host))
     throw new ConfigError(
       `auth.required: tokens can be switched off only on a loopback address such as 127.0.0.1, got ${config.host}`,
     );
-  }
   if (config.auth.required && !config.auth.ownIssuer && config.auth.issuers.length === 0)
     throw new ConfigError("auth: tokens are required but no issuer is trusted; set auth.ownIssuer or auth.issuers");
   if (config.tls) checkTls(config.tls);
@@ -359,11 +358,10 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
   }
   if (config.seal.keys && isPostgres(config.seal.keys) && !MASTER_KEY.some((name) => config.seal[name]))
     throw new ConfigError("seal.masterKeyFile: keys in a database need a master key; create one: openssl rand -hex 32");
-  if (isPostgres(config.store) && !config.seal.keys) {
+  if (isPostgres(config.store) && !config.seal.keys)
     throw new ConfigError(
       "seal.keys: a PostgreSQL store keeps its keys elsewhere; set seal.keys to another postgres://… (several replicas) or to a folder (one box)",
     );
-  }
   return config;
 }
 

@@ -255,11 +255,10 @@ export class Dispatcher {
     const caller = await (call.caller ?? this.admit(call.authorization, call.address));
     timing.client = caller.id;
     const wait = this.parts.rates.take(caller.id);
-    if (wait !== null) {
+    if (wait !== null)
       throw new Refusal(StatusCode.RATE_EXCEEDED, "too many calls from this client; try again later", {
         retryAfterSeconds: wait,
       });
-    }
     return caller;
   }
 

@@ -45,12 +45,11 @@ async function begins(documents: Documents, id: string, abandonedAfterMs: number
 
 /** Called after everything else of a start: from now on the caller is responsible for showing the secrets. */
 export async function endFirstRun(documents: Documents): Promise<void> {
-  for (const id of [RUN, OWNER]) {
+  for (const id of [RUN, OWNER])
     await documents.update("server", id, (document) => {
       const begun = document as Begun | null;
       return begun?.done === false ? { ...begun, done: true } : undefined;
     });
-  }
 }
 
 const NAME = "vivavoce";

@@ -131,18 +131,16 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
       );
     }
     const body = (await response.json().catch(() => ({}))) as Record<string, unknown>;
-    if (!response.ok) {
+    if (!response.ok)
       throw new TokenRequestError(
         response.status,
         String(body.error ?? "unknown"),
         String(body.error_description ?? `the token endpoint answered ${response.status}`),
         retryAfterOf(response.headers),
       );
-    }
     const { access_token: token, expires_in: expiresIn, token_type: type } = body;
-    if (typeof token !== "string" || token === "" || String(type).toLowerCase() !== "bearer") {
+    if (typeof token !== "string" || token === "" || String(type).toLowerCase() !== "bearer")
       throw new TokenRequestError(response.status, "malformed", "the token endpoint's answer has no bearer token");
-    }
     const lifeS = typeof expiresIn === "number" && expiresIn > 0 ? expiresIn : 0;
     // Counted from the time of the request, because the response took some time.
     held = {

@@ -11,12 +11,11 @@ export interface ClientIdParts {
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 export function checkSegment(what: string, value: string): string {
-  if (!SEGMENT.test(value)) {
+  if (!SEGMENT.test(value))
     throw invalidRequest(
       `${what} must have 1 to 64 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit`,
       "clientIdPart",
     );
-  }
   return value;
 }
 

@@ -90,12 +90,11 @@ export function createProfileCredentials(options: {
         throw invalidRequest("the kind of a credential must be service or user");
       if (label.trim() === "" || label.length > 128)
         throw invalidRequest("label must have 1 to 128 characters", "labelLength");
-      if (kind === "user" && (redirectUris.length === 0 || redirectUris.length > MOST_REDIRECTS)) {
+      if (kind === "user" && (redirectUris.length === 0 || redirectUris.length > MOST_REDIRECTS))
         throw invalidRequest(
           `a credential of kind user needs 1 to ${MOST_REDIRECTS} redirect addresses`,
           "redirectsNeeded",
         );
-      }
       if (kind === "service" && redirectUris.length > 0)
         throw invalidRequest("a credential of kind service cannot have redirect addresses", "redirectsUnused");
       if ((await ofUser(user)).length >= MOST_CREDENTIALS) throw tooMany();

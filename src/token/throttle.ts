@@ -160,9 +160,8 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
           if (countFirst || known[2]) await failures.delete(name);
           await noteSuccess(pair);
           // The address keeps its count: knowing one secret must not give free guesses at others.
-          if (countFirst) {
+          if (countFirst)
             await failures.update(place, (entry) => (entry ? { count: entry.count - 1, until: 0 } : undefined));
-          }
         },
       };
     },

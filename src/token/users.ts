@@ -62,12 +62,11 @@ export const generatePassword = (random: Random): string => Buffer.from(random.b
 export const normalName = (name: string): string => name.trim().toLowerCase();
 
 function checkPassword(password: string): string {
-  if (password.length < SHORTEST_PASSWORD || password.length > LONGEST_PASSWORD) {
+  if (password.length < SHORTEST_PASSWORD || password.length > LONGEST_PASSWORD)
     throw invalidRequest(
       `the password must have ${SHORTEST_PASSWORD} to ${LONGEST_PASSWORD} characters`,
       "passwordLength",
     );
-  }
   return password;
 }
 

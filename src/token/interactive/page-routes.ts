@@ -94,9 +94,8 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     const site = c.req.header("Sec-Fetch-Site");
     const own = origin === undefined || origin === service.issuer || origin === new URL(c.req.url).origin;
     const foreign = !own || (site !== undefined && site !== "same-origin");
-    if (foreign || !sameText(form.get("form_token") ?? "", formToken)) {
+    if (foreign || !sameText(form.get("form_token") ?? "", formToken))
       throw new OAuthError("access_denied", "the form has expired", { refusal: "formExpired" });
-    }
   }
 
   /** Returns the name as it was entered if it or the password is wrong. */
