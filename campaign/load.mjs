@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { pcm16Wav } from "../dist/audio/wav-writer.js";
 import { speak } from "../dist/demo/voice.js";
 import { startBoxProcess, tokenOf } from "./parts/box.mjs";
-import { meanOf, unfairness } from "./parts/fairness.mjs";
+import { meanOf, unfairness, unjudgedFairness } from "./parts/fairness.mjs";
 import { otherIssuer } from "./parts/other-issuer.mjs";
 import { randomOf } from "./parts/random.mjs";
 
@@ -347,7 +347,8 @@ export async function campaign({
   // In a day, callers are there only for parts of it.
   const fair = day ? null : [Math.min(...perCaller), Math.max(...perCaller)];
   const ofScope = (small) => perCaller.filter((_, index) => isSmall(index) === small);
-  if (!day && !isStopped()) unfairness({ large: ofScope(false), small: ofScope(true) }).forEach(violate);
+  const scopes = { large: ofScope(false), small: ofScope(true) };
+  if (!day && !isStopped()) unfairness(scopes).forEach(violate);
   return {
     counts: {
       callers,
@@ -359,7 +360,8 @@ export async function campaign({
       sockets: [openBefore, openAfter],
       ...(fair && {
         conversationsOfACaller: fair,
-        meanByScope: [false, true].map((small) => Number(meanOf(ofScope(small)).toFixed(1))),
+        meanByScope: Object.values(scopes).map((conversations) => Number(meanOf(conversations).toFixed(1))),
+        notJudged: isStopped() ? "fairness: the run was stopped" : unjudgedFairness(scopes),
       }),
     },
     violations,

@@ -6,6 +6,14 @@ const LEAST_SHARE_OF_SMALL = 0.75;
 
 export const meanOf = (conversations) => conversations.reduce((sum, count) => sum + count, 0) / conversations.length;
 
+/** What `unfairness` cannot say after so few conversations, in words; `null` if it judged everything. */
+export function unjudgedFairness({ large, small }) {
+  const tooFew = Object.entries({ large, small }).filter(([, conversations]) => !(meanOf(conversations) >= LEAST_MEAN));
+  if (tooFew.length === 0) return null;
+  const means = tooFew.map(([scope, conversations]) => `${meanOf(conversations).toFixed(1)} in the ${scope} scope`);
+  return `fairness needs ${LEAST_MEAN} conversations of a caller, there were ${means.join(" and ")}: run longer or with fewer callers`;
+}
+
 /** Which callers of a scope were starved beside the others, and whether a small scope was beside a large one, in words. */
 export function unfairness({ large, small }) {
   const found = [];

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { unfairness } from "../../campaign/parts/fairness.mjs";
+import { unfairness, unjudgedFairness } from "../../campaign/parts/fairness.mjs";
 
 const RUN = fileURLToPath(new URL("../../campaign/run.mjs", import.meta.url));
 /** On a busy machine a start alone may take many seconds. */
@@ -16,8 +16,10 @@ test("the load campaign notices a caller, and a scope, that starves", () => {
   expect(unfairness({ large: [...fair, 2], small: few })).toEqual([expect.stringMatching(/^1 of 51 callers/)]);
   expect(unfairness({ large: fair, small: [...few, 4] })).toEqual([expect.stringMatching(/^1 of 4 callers/)]);
   expect(unfairness({ large: fair, small: [6, 7, 6] })).toEqual([expect.stringMatching(/^6.3 conversations/)]);
-  // Too few to say.
+  expect(unjudgedFairness({ large: fair, small: few })).toBeNull();
+  // Too few to say, and the report says so.
   expect(unfairness({ large: [0, 3, 6], small: [0] })).toEqual([]);
+  expect(unjudgedFairness({ large: [0, 3, 6], small: few })).toMatch(/there were 3\.0 in the large scope:/);
 });
 
 test.each([
