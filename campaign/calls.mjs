@@ -132,11 +132,13 @@ async function converse(box, name, random, take) {
   const connection = await (CONNECTIONS[name] ?? overWebSocket)(box, name);
   const right = DIALECT_FRAMES[name];
   const share = random.pick([0.95, 0.6]);
-  let sent = 0;
+  let [sent, texts] = [0, 0];
   for (; sent < FRAMES_OF_CALL && connection.isOpen() && take(); sent++) {
     // The connection of an announced call names the call.
-    const frame = right(name === "audiosocket" ? sent + 1 : sent, random);
-    connection.send(random.chance(share) ? frame : spoiledFrame(frame, random));
+    const correct = right(name === "audiosocket" ? sent + 1 : sent, random, texts);
+    const frame = random.chance(share) ? correct : spoiledFrame(correct, random);
+    if (typeof frame === "string") texts++;
+    connection.send(frame);
     if (sent % FRAMES_AT_ONCE === FRAMES_AT_ONCE - 1) await wait(1);
   }
   const wasCut = !connection.isOpen();
@@ -160,9 +162,14 @@ async function overWebSocket(box, name) {
   const closed = new Promise((resolve) => socket.once("close", resolve));
   await once(socket, "open");
   socket.on("error", () => {});
+  // AudioHook refuses a call with this message, and the caller closes the connection.
+  let isDisconnected = false;
+  socket.on("message", (data) => {
+    isDisconnected ||= String(data).includes('"type":"disconnect"');
+  });
   return {
     send: (frame) => socket.send(frame),
-    isOpen: () => socket.readyState === WebSocket.OPEN,
+    isOpen: () => socket.readyState === WebSocket.OPEN && !isDisconnected,
     async close() {
       socket.close();
       await inTime(closed, "a WebSocket did not close");

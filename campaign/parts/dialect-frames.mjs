@@ -1,6 +1,6 @@
 /**
  * Frames of a call in every telephone dialect: valid ones, and ones with one or all things wrong.
- * `right(n, random)` makes frame number n of a call, as text or bytes.
+ * `right(n, random, texts)` makes frame number n of a call, as text or bytes, after that many frames of text (AudioHook numbers only these).
  */
 
 const json = (value) => JSON.stringify(value);
@@ -19,7 +19,7 @@ export function audioSocketPacket(kind, payload = new Uint8Array()) {
   return Uint8Array.from([kind, payload.length >> 8, payload.length & 0xff, ...payload]);
 }
 
-const hookMessage = (type, n, parameters) => json({ version: "2", type, id: "i", seq: n + 1, parameters });
+const hookMessage = (type, texts, parameters) => json({ version: "2", type, id: "i", seq: texts + 1, parameters });
 
 export const DIALECT_FRAMES = {
   audiosocket: (n, random) =>
@@ -67,9 +67,9 @@ export const DIALECT_FRAMES = {
           () => audio(320, 0, random),
           () => json({ event: "dtmf", dtmf: "2" }),
         ])(),
-  audiohook: (n, random) =>
+  audiohook: (n, random, texts) =>
     n === 0
-      ? hookMessage("open", 0, {
+      ? hookMessage("open", texts, {
           conversationId: "c",
           participant: { ani: "1" },
           media: [
@@ -79,10 +79,10 @@ export const DIALECT_FRAMES = {
         })
       : random.pick([
           () => audio(800, 0xff, random),
-          () => hookMessage("ping", n, {}),
-          () => hookMessage("dtmf", n, { digit: "7" }),
-          () => hookMessage("update", n, { language: "en-US" }),
-          () => hookMessage("discarded", n, { discarded: "PT1.5S" }),
+          () => hookMessage("ping", texts, {}),
+          () => hookMessage("dtmf", texts, { digit: "7" }),
+          () => hookMessage("update", texts, { language: "en-US" }),
+          () => hookMessage("discarded", texts, { discarded: "PT1.5S" }),
         ])(),
   rtp: (n, random) => {
     const payload = audio(160, 0xff, random);

@@ -23,7 +23,7 @@ export const dialects: Readonly<Record<string, () => DialectSession>> = {
   rtp: () => new RtpSession("ulaw", { callId: "c" }),
 };
 
-const rightFrames: Readonly<Record<string, (n: number, random: Random) => Frame>> = DIALECT_FRAMES;
+const rightFrames: Readonly<Record<string, (n: number, random: Random, texts: number) => Frame>> = DIALECT_FRAMES;
 type Random = ReturnType<typeof randomOf>;
 
 export interface FuzzReport {
@@ -32,16 +32,25 @@ export interface FuzzReport {
   readonly calls: number;
 }
 
-/** Throws at the first frame that breaks a rule. */
-export function fuzz(name: string, frames: number, seed: number, isExpected: (error: unknown) => boolean): FuzzReport {
+/** Throws at the first frame that breaks a rule. `share` of the frames are not damaged. */
+export function fuzz(
+  name: string,
+  frames: number,
+  seed: number,
+  isExpected: (error: unknown) => boolean,
+  share = 0.7,
+): FuzzReport {
   const random = randomOf(seed);
   const create = dialects[name]!;
   const right = rightFrames[name]!;
   let [refused, calls] = [0, 0];
   let session = create();
-  let starts = 0;
+  let [starts, texts] = [0, 0];
   for (let n = 0, i = 0; i < frames; i++, n++) {
-    const frame = random.chance(0.7) ? right(n, random) : spoiledFrame(right(n, random), random);
+    const isRight = random.chance(share);
+    const correct = right(n, random, texts);
+    const frame: Frame = isRight ? correct : spoiledFrame(correct, random);
+    if (typeof frame === "string") texts++;
     try {
       const { events, replies } = session.receive(frame);
       for (const event of events) {
@@ -59,7 +68,7 @@ export function fuzz(name: string, frames: number, seed: number, isExpected: (er
       refused++;
     }
     session = create();
-    starts = 0;
+    [starts, texts] = [0, 0];
     n = -1;
     calls++;
   }
