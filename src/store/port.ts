@@ -352,7 +352,8 @@ export interface Store {
     update(scopeId: Id, id: Id, change: Partial<Pick<Job, "state" | "result" | "progress">>): Promise<boolean>;
     /**
      * Calls the handler for every pending job, here or on another replica, one at a time, until the store closes. If a handler throws
-     * or its process dies, the job is retried; after three attempts its state becomes FAILED (4).
+     * or its process dies, the job is retried; after three attempts its state becomes FAILED (4). An attempt that the end of the store
+     * interrupts does not count.
      */
     work(handler: (job: Job) => Promise<void>): Promise<void>;
     /** Removes jobs that were created before this time and have ended, with their results. Returns how many. */

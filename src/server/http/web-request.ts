@@ -2,7 +2,7 @@ import { endedWith } from "../call-errors.js";
 import { tooLarge } from "../refusal.js";
 import { brokenOff, type HttpAnswer, type HttpRequest } from "./transcoder.js";
 
-/** A `Request` as the bindings read it: for tests that call the app without a connection. */
+/** A `Request` as the bindings read it: for telephone lines, and for an app without a server. */
 export function requestOf(request: Request, address: string): HttpRequest {
   const { pathname, search } = new URL(request.url);
   return {
