@@ -51,7 +51,7 @@ describe("a sealed export", () => {
     for (const [given, got] of [
       [{ passphrase: undefined }, "{ passphrase: undefined }"],
       [passphrase, "string"],
-      [null, "object"],
+      [null, "null"],
     ] as const)
       await expect(untyped.export("ada", given)).rejects.toMatchObject({
         code: StatusCode.INVALID_REQUEST,
