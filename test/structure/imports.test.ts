@@ -19,7 +19,7 @@ const allowed: Record<string, readonly string[]> = {
   store: ["engine/port", "contract", "./type-name"],
   voiceprint: ["contract"],
   processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port", "store/contention"],
-  token: ["contract", "store/port", "engagement", "./languages"],
+  token: ["contract", "store/port", "engagement", "./languages", "./type-name"],
   engagement: ["contract", "store/port", "token"],
   telephony: [
     "contract",
