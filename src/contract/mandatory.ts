@@ -143,6 +143,10 @@ const scalarTypes: Readonly<Partial<Record<ScalarType, ScalarName>>> = {
   [ScalarType.BOOL]: "boolean",
   [ScalarType.BYTES]: "Uint8Array",
   [ScalarType.INT64]: "bigint",
+  [ScalarType.UINT64]: "bigint",
+  [ScalarType.SINT64]: "bigint",
+  [ScalarType.FIXED64]: "bigint",
+  [ScalarType.SFIXED64]: "bigint",
   [ScalarType.FLOAT]: "number",
   [ScalarType.DOUBLE]: "number",
 };
