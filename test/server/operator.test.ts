@@ -38,9 +38,17 @@ const oldSession = v7({ msecs: 1 });
 const engagementId = v7({ msecs: 1 });
 const profileId = (i: number) => `00000000-0000-7000-8000-00000000000${i}`;
 const store = createMemoryStore();
+let lastMs = 0;
 const tokens = createTokenService({
   documents: store.documents,
   issuer,
+  // No millisecond twice: ids of the same one are in random order.
+  clock: {
+    now: () => {
+      lastMs = Math.max(lastMs + 1, Date.now());
+      return lastMs;
+    },
+  },
   passwordCost: { n: 1024, r: 8, p: 1 },
 });
 const queue = new WorkQueue(2, 8);
