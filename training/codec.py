@@ -138,9 +138,9 @@ def alaw(x):
 
 @cache
 def telephone(kind):
-    """kind: mulaw, alaw, gsm, amr0..amr7, lossy (AMR at 7.4 kbit/s with lost frames), tandem (5.9 kbit/s after GSM) -> a function of 16 kHz samples that returns
+    """kind: mulaw, alaw, gsm, amr0..amr7, lossy (AMR at 7.4 kbit/s with lost frames), after-gsm (AMR at 5.9 kbit/s after GSM) -> a function of 16 kHz samples that returns
     them through an 8 kHz line."""
-    if kind == "tandem":
+    if kind == "after-gsm":
         gsm, amr = Gsm(), Amr()
         line = lambda x: amr(gsm(x), 2)
     elif kind == "lossy":

@@ -19,7 +19,7 @@ import codec
 RATE = 16000
 CLIP = int(3.2 * RATE)
 STEP = 64  # of the samples in the pack, which holds them in steps: copies get the same
-CODED = ("gsm", "gsm", "gsm", "amr7", "amr4", "amr2", "amr0", "tandem", "lossy", "opus-6", "opus-8", "opus-12", "opus-12", "opus-24", "opus-narrow")
+CODED = ("gsm", "gsm", "gsm", "amr7", "amr4", "amr2", "amr0", "after-gsm", "lossy", "opus-6", "opus-8", "opus-12", "opus-12", "opus-24", "opus-narrow")
 BLOCK = 64  # genuine clips next to each other that share a codec
 
 # What copies a part of the genuine clips each: family, what it is made of (vocoders.Rebuilt, Spectral, Codec), its judge, its share of the time that
@@ -195,7 +195,7 @@ _coders = {}
 def _coded(job):
     kind, clips = job
     if not _coders:
-        _coders.update({k: codec.telephone(k) for k in ("gsm", "amr7", "amr4", "amr2", "amr0", "tandem", "lossy")})
+        _coders.update({k: codec.telephone(k) for k in ("gsm", "amr7", "amr4", "amr2", "amr0", "after-gsm", "lossy")})
         _coders.update({f"opus-{k}": codec.Opus(1000 * k, codec.WIDE, voip=k < 12, complexity=2) for k in (6, 8, 12, 24)})
         _coders["opus-narrow"] = codec.Opus(8000, codec.NARROW, voip=True, complexity=2)
     out = np.zeros_like(clips)

@@ -6,7 +6,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import numpy as np, soundfile
 import audio, codec
 
-LINES = ("amr2", "amr0", "tandem", "lossy")
+LINES = ("amr2", "amr0", "after-gsm", "lossy")
 
 
 def main(folder, out):
