@@ -22,7 +22,7 @@ import type { LiveCallEntry, LiveCalls } from "./limits/live-calls.js";
 import type { UploadBudget } from "./limits/upload-budget.js";
 import type { Asker, WorkQueue } from "./limits/work-queue.js";
 import { LiveRequests } from "./live-requests.js";
-import type { Log } from "./log.js";
+import { type Log, limitedLog } from "./log.js";
 import type { Protocol, ServerMetrics } from "./metrics.js";
 import { busy, Refusal, tooLarge } from "./refusal.js";
 
@@ -115,7 +115,11 @@ export class Dispatcher {
   /** Refuse the calls whose message has not arrived. */
   readonly #reading = new Set<(reason: Refusal) => void>();
 
-  constructor(private readonly parts: DispatchParts) {}
+  readonly #limitedLog: Log;
+
+  constructor(private readonly parts: DispatchParts) {
+    this.#limitedLog = limitedLog(parts.log);
+  }
 
   get running(): number {
     return this.#running;
@@ -376,7 +380,8 @@ export class Dispatcher {
         this.#running--;
         const seconds = (performance.now() - timing.startedAt) / 1000;
         metrics.call(operation, call.protocol, status, seconds);
-        log.info("call", {
+        const isUnlimited = timing.client === null || status === "RATE_EXCEEDED";
+        (isUnlimited ? this.#limitedLog : log).info("call", {
           requestId: call.requestId,
           operation,
           protocol: call.protocol,

@@ -64,3 +64,24 @@ export function jsonLog(
     };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
+
+const MOST_LINES_A_MINUTE = 100;
+
+/** For lines that strangers can cause as often as they like: what exceeds the limit of a minute is counted in one line at its end. */
+export function limitedLog(log: Log): Log {
+  const counts = new Map<string, number>();
+  const at =
+    (level: LogLevel) =>
+    (message: string, fields: LogFields = {}) => {
+      const count = (counts.get(message) ?? 0) + 1;
+      counts.set(message, count);
+      if (count === 1) setTimeout(sumUp, 60_000, level, message).unref();
+      if (count <= MOST_LINES_A_MINUTE) log[level](message, fields);
+    };
+  const sumUp = (level: LogLevel, message: string) => {
+    const more = counts.get(message)! - MOST_LINES_A_MINUTE;
+    counts.delete(message);
+    if (more > 0) log[level]("lines were left out, to save the disk", { reason: `${more} more like "${message}"` });
+  };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}

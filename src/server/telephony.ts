@@ -10,7 +10,7 @@ import type { Dispatcher } from "./dispatch.js";
 import type { Guard } from "./guard.js";
 import { failureAnswer, requestIdOf } from "./http/transcoder.js";
 import { requestOf, responseOf } from "./http/web-request.js";
-import type { Log } from "./log.js";
+import { type Log, limitedLog } from "./log.js";
 import { badRequest, Refusal } from "./refusal.js";
 import type { Service } from "./service.js";
 
@@ -26,7 +26,8 @@ export function createTelephony(
 ) {
   const switchboard = new Switchboard({
     lines: config.telephony,
-    log: parts.log,
+    // Refused calls, whose peer nobody may know.
+    log: { ...parts.log, info: limitedLog(parts.log).info },
     publicUrl: parts.publicUrl,
     idleSeconds: config.limits.liveIdleSeconds,
     exchangeOf: (line) => exchangeOf(line, parts.processor, parts.dispatcher),

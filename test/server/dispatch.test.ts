@@ -413,6 +413,40 @@ describe("a call", () => {
     ]);
   });
 
+  it("of strangers, and of a client that exceeds its rate, is logged a hundred times a minute and then summed up", async () => {
+    vi.useFakeTimers();
+    try {
+      const stranger: Guard = {
+        admit: async () => {
+          throw new Refusal(StatusCode.NOT_AUTHORIZED, "the token has expired");
+        },
+      };
+      const { dispatcher, logged } = dispatcherOf({}, undefined, stranger);
+      const refused = { protocol: "websocket", address: "203.0.113.7", requestId: "r" } as const;
+      const knock = async () => {
+        for (let i = 0; i < 80; i++) {
+          await dispatcher.unary(verify, request("own"), call()).catch(() => {});
+          dispatcher.notAdmitted(refused, new Refusal(StatusCode.NOT_AUTHORIZED, "the token has expired"));
+        }
+      };
+      await knock();
+      expect(logged()).toHaveLength(100);
+      vi.advanceTimersByTime(60_000);
+      expect(logged().slice(100)).toMatchObject([{ level: "info", reason: '60 more like "call"' }]);
+      await knock();
+      expect(logged()).toHaveLength(201);
+      const fast = dispatcherOf({
+        verify: async () => {
+          throw new Refusal(StatusCode.RATE_EXCEEDED, "too many calls");
+        },
+      });
+      for (let i = 0; i < 160; i++) await fast.dispatcher.unary(verify, request("own"), call()).catch(() => {});
+      expect(fast.logged()).toHaveLength(100);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it("measures how long it waited, worked and took", async () => {
     vi.useFakeTimers();
     try {
