@@ -56,6 +56,8 @@ export interface Box extends FirstStart {
 
 const EXPIRE_EVERY_MS = 600_000;
 const LOOK_AT_QUEUE_EVERY_MS = 1000;
+/** For results of telephone calls that were cut off by a stop, and the last attempts of their webhooks. */
+const LATE_RESULTS_SECONDS = 5;
 /** A replica that began a first start has finished it by then, or is dead. */
 const OTHER_REPLICAS_START_MS = 60_000;
 
@@ -221,7 +223,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
         const clean = await service.stop();
         await delivered;
         switchboard.destroy();
-        await callsOver;
+        await doneWithin(LATE_RESULTS_SECONDS, callsOver);
         await closeAll();
         return clean;
       },

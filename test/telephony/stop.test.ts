@@ -5,8 +5,9 @@ import net, { type AddressInfo } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { WebSocket } from "ws";
+import type { Engine } from "../../src/engine/port.js";
 import { bytesOf, type LiveBox, pieces, scope, startLiveBox } from "../live/live-box.js";
-import { take } from "../processor/fixture-engine.js";
+import { fixtureEngine, take } from "../processor/fixture-engine.js";
 import { basic, basicHeader } from "./credentials.js";
 
 const heard: { readonly call: { readonly callId: string }; readonly type: string }[] = [];
@@ -27,12 +28,12 @@ afterAll(() => {
 });
 
 const secret = "a webhook's secret";
-async function lineOf(stopSeconds: number): Promise<LiveBox> {
+async function lineOf(stopSeconds: number, engine?: Engine): Promise<LiveBox> {
   const webhook = { url: `http://127.0.0.1:${(hook.address() as AddressInfo).port}/`, secret };
-  const live = await startLiveBox({
-    limits: { stopSeconds },
-    telephony: [{ name: "jambonz", dialect: "jambonz", scope, configset: "ivr-text-dependent", ...basic, webhook }],
-  });
+  const telephony = [
+    { name: "jambonz", dialect: "jambonz", scope, configset: "ivr-text-dependent", ...basic, webhook } as const,
+  ];
+  const live = await startLiveBox({ limits: { stopSeconds }, telephony }, engine);
   await live.enroll("+4930", 500);
   return live;
 }
@@ -66,6 +67,19 @@ it("a call that is cut short by a stop gets its result, and the webhook hears of
   expect(await live.box.stop()).toBe(true);
   expect(heard.find(({ call: { callId } }) => callId === "short")).toMatchObject({ type: "result" });
   expect(messages.some((text) => text.includes('"result"'))).toBe(true);
+  socket.terminate();
+});
+
+it("a stop does not wait for the result of a call that an overloaded engine never gives", async () => {
+  let isAsked = false;
+  const score = () => {
+    isAsked = true;
+    return new Promise<never>(() => {});
+  };
+  const live = await lineOf(1, { ...fixtureEngine(), score });
+  const { socket } = await call(live, "late", 4);
+  while (!isAsked) await wait(20);
+  expect(await live.box.stop()).toBe(false);
   socket.terminate();
 });
 
