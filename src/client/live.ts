@@ -49,7 +49,10 @@ export interface LiveCallOptions {
   readonly onEvent: (response: ListenResponse) => void;
   /** Needed if the runtime has none, such as Node 20: use that of the package `ws`. */
   readonly WebSocket?: WebSocketClass;
-  /** How often to reconnect after a lost connection or BUSY; 3 by default. All audio is sent again, so the result is the same. */
+  /**
+   * How often to reconnect after a lost connection or BUSY; by default 3 before the box has listened, then 6, which bridges a
+   * restart of half a minute. All audio is sent again, so the result is the same.
+   */
   readonly reconnects?: number;
   /** Size in bytes of the buffer for that, 4 MiB by default; a call that has sent more cannot reconnect. */
   readonly keptBytes?: number;
@@ -82,7 +85,7 @@ const FIRST_PAUSE_SECONDS = 0.5;
 /** The characters of a subprotocol (RFC 9110 §5.6.2); those of a JWT are among them. */
 const IN_SUBPROTOCOL = /^[\w!#$%&'*+.^`|~-]+$/;
 
-/** A live call that checks or enrolls somebody. It reconnects after a short network failure. */
+/** A live call that checks or enrolls somebody. It reconnects after a network failure or a restart of the box. */
 export class LiveCall {
   /** Resolves when every party has its result; rejects with a `StatusError` when the call cannot go on. */
   readonly done: Promise<void>;
@@ -97,6 +100,8 @@ export class LiveCall {
   #isKept = true;
   #isOver = false;
   #attempts = 0;
+  /** Whether the box has listened: an address that never answered may be wrong. */
+  #hasStarted = false;
   #hasRenewed = false;
   /** Until the next attempt. */
   #pause: ReturnType<typeof setTimeout> | undefined;
@@ -202,6 +207,7 @@ export class LiveCall {
       if (response.event.case === "result") results++;
       if (response.event.case === "dtmf" && ++keys <= this.#keys) return;
       this.#keys = Math.max(this.#keys, keys);
+      this.#hasStarted = true;
       this.options.onEvent(response);
     };
     socket.onerror = () => {};
@@ -228,7 +234,8 @@ export class LiveCall {
   #again(reason: string, refusal: StatusError | null = null): void {
     if (this.#isOver) return;
     const asked = refusal?.status.retryAfter ? secondsOf(refusal.status.retryAfter) : 0;
-    if (!this.#isKept || this.#attempts >= (this.options.reconnects ?? 3) || asked > LONGEST_WAIT_SECONDS) {
+    const { reconnects = this.#hasStarted ? 6 : 3 } = this.options;
+    if (!this.#isKept || this.#attempts >= reconnects || asked > LONGEST_WAIT_SECONDS) {
       this.#fail(refusal ?? statusError(StatusCode.BUSY, reason));
       return;
     }

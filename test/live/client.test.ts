@@ -313,6 +313,31 @@ it("never waits longer than half a minute between two attempts, however many the
   await expect(call.done).rejects.toMatchObject({ code: StatusCode.BUSY });
 });
 
+it.each([
+  ["that the box has answered bridges a restart of half a minute", true, 31.5],
+  ["that the box never answered gives up after a few seconds", false, 3.5],
+])("a call %s", async (_, isAnswered, seconds) => {
+  const { call, socket } = await slowCall(1000);
+  if (isAnswered) socket.onmessage!({ data: JSON.stringify({ started: {} }) });
+  let isOver = false;
+  call.done.catch(() => {
+    isOver = true;
+  });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    socket.onclose!({ code: 1006 });
+    for (let waited = 0; waited < seconds; waited += 0.5) {
+      expect(isOver).toBe(false);
+      const made = SlowSocket.made.length;
+      await vi.advanceTimersByTimeAsync(500);
+      if (SlowSocket.made.length > made) SlowSocket.made.at(-1)!.onclose!({ code: 1006 });
+    }
+  } finally {
+    vi.useRealTimers();
+  }
+  await expect(call.done).rejects.toMatchObject({ code: StatusCode.BUSY });
+});
+
 it("does not connect again with the token that the box refused", async () => {
   const { call, socket } = await slowCall(1000, { token: async () => "always-the-same" });
   const status = { statusCode: "NOT_AUTHORIZED", message: "the token was revoked" };
