@@ -95,7 +95,14 @@ test("a live enrollment survives a database that is away, wherever it finds out"
     for (let second = 0; second < 10; second++) await vi.advanceTimersByTimeAsync(1000);
     vi.useRealTimers();
     await pushed;
-    return enrollment.finish();
+    const { value } = await enrollment.finish();
+    const { gkScopeId, gkSessionId } = world.context;
+    const of = [gkScopeId!.value!, gkSessionId!.value!] as const;
+    return {
+      value,
+      media: (await world.store.media.ofSession(...of)).length,
+      models: (await world.store.processed.ofSession(...of)).length,
+    };
   };
   const undisturbed = await enrolled(() => {});
   expect(undisturbed).toMatchObject({ value: { training: { trainStatus: TrainStatus.TRAINED } } });
@@ -108,12 +115,15 @@ test("a live enrollment survives a database that is away, wherever it finds out"
       vi.spyOn(store.profiles, "addSegment").mockImplementationOnce((...given) => addSegment(...given).then(away));
     },
     ({ store }) => vi.spyOn(store.media, "add").mockImplementationOnce(away),
+    ({ store }) => vi.spyOn(store.processed, "add").mockImplementationOnce(away),
     ({ store }) => vi.spyOn(store.profiles, "train").mockImplementationOnce(away),
   ];
-  const statusOf = ({ value }: Awaited<ReturnType<typeof enrolled>>) => [
+  const statusOf = ({ value, media, models }: Awaited<ReturnType<typeof enrolled>>) => [
     value?.enrollStatus,
     value?.enrolledSegments,
     value?.training?.trainStatus,
+    media,
+    models,
   ];
   for (const place of places) expect(statusOf(await enrolled(place))).toEqual(statusOf(undisturbed));
 });

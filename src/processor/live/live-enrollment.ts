@@ -14,7 +14,7 @@ import {
   type UniqueId,
 } from "../../contract/index.js";
 import type { Measures, VoiceAnalysis, VoiceStream } from "../../engine/port.js";
-import type { MediaSegment } from "../../store/port.js";
+import type { MediaSegment, ProcessedAudio } from "../../store/port.js";
 import type { ConfigurationSet } from "../../voiceprint/configuration-set.js";
 import { audioValidity } from "../../voiceprint/quality-gate.js";
 import { measuredAudio, newProcessedAudio } from "../audio-model.js";
@@ -57,7 +57,7 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
   #chunks: Float32Array[] = [];
   #samples = 0;
   #enrolled = 0;
-  /** Some of the audio is in the profile already: a client that reconnects sends all of it again, and so do we to a store that was away. */
+  /** Some of the audio is in the profile already: a client that reconnects sends all of it again. */
   #isRepeated = false;
   #training: MessageInitShape<typeof TrainResultSchema> | undefined;
   #status = EnrollStatus.UNSPECIFIED;
@@ -147,7 +147,9 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
     const audio = pcm16(analyzed);
     await this.#drop();
     if (analysis.measures.netSpeechSeconds === 0) return analyzed.length;
-    const value = await untilStoreIsBack(() => this.#enroll(analysis, audio), this.options);
+    const { media, processed } = this.#segment(analysis, audio);
+    const value = await untilStoreIsBack(() => this.#enroll(media, processed), this.options);
+    if (value.enrollment?.enrolled) this.#enrolled++;
     this.report({ case: "segment", value });
     if (this.#status === EnrollStatus.TRAIN_SUGGESTED || this.#status === EnrollStatus.FULL) await this.#conclude();
     return analyzed.length;
@@ -165,19 +167,15 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
     return samples;
   }
 
-  async #enroll(analysis: VoiceAnalysis, audio: Uint8Array): Promise<MessageInitShape<typeof ListenSegmentSchema>> {
-    const { deps, context } = this;
-    const { scopeId, session, set } = context;
-    const { profileId } = this.request;
-    await assertStillRunning(deps, session);
-    // Nothing is stored of a person who was erased or withdrew consent during the call.
-    await findProfileToChange(deps, scopeId, profileId);
+  #segment(analysis: VoiceAnalysis, audio: Uint8Array) {
+    const { deps, rateHz } = this;
+    const { scopeId, session, set } = this.context;
     const media: MediaSegment = {
       id: deps.ids.next(),
       scopeId,
       sessionId: session.id,
       partOf: null,
-      rateHz: this.rateHz,
+      rateHz,
       channels: 1,
       encoding: "pcm16",
       createdAt: deps.clock.now(),
@@ -185,8 +183,17 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
     };
     const validity = audioValidity(measuredAudio(analysis), "enroll", set);
     const processed = newProcessedAudio(deps, media, session.id, null, set, "process-audio", validity, analysis);
-    const enrollment =
-      validity === AudioValidity.AUDIO_OK ? await enrollAudio(deps, context, profileId, processed, this.options) : null;
+    return { media, processed };
+  }
+
+  /** May be called again with the same segment, of which a store that was away has all, a part or nothing. */
+  async #enroll(media: MediaSegment, processed: ProcessedAudio): Promise<MessageInitShape<typeof ListenSegmentSchema>> {
+    const { deps, context } = this;
+    const { profileId } = this.request;
+    await assertStillRunning(deps, context.session);
+    // Nothing is stored of a person who was erased or withdrew consent during the call.
+    await findProfileToChange(deps, context.scopeId, profileId);
+    const enrollment = processed.validity === AudioValidity.AUDIO_OK ? await this.#added(processed) : null;
     if (enrollment) this.#status = enrollment.enrollStatus;
     if (!enrollment?.enrolled) {
       this.#isRepeated ||= enrollment?.reason === EnrollReason.ALREADY_ADDED || this.#status === EnrollStatus.FULL;
@@ -196,10 +203,9 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
         ...(enrollment && { enrollment: { ...enrollment, audioDetails: processing.audioDetails! } }),
       };
     }
-    this.#enrolled++;
     // Only now: an erasure of the profile finds what it was enrolled from, and nothing is stored after an erasure.
-    await deps.store.media.add(media, profileId.value);
-    await deps.store.processed.add(processed, profileId.value);
+    await deps.store.media.add(media, profileId.value).catch(unlessExists);
+    await deps.store.processed.add(processed, profileId.value).catch(unlessExists);
     const processing = processingResult(processed);
     if (this.#status === EnrollStatus.TRAIN_NOT_POSSIBLE) return { processing, enrollment };
     const training = await this.#train();
@@ -207,6 +213,16 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
     if (training?.trainStatus !== TrainStatus.TRAINED && this.#status === EnrollStatus.TRAIN_SUGGESTED)
       this.#status = EnrollStatus.TRAIN_POSSIBLE;
     return { processing, enrollment, ...(training && { training }) };
+  }
+
+  async #added(processed: ProcessedAudio) {
+    const { deps, context } = this;
+    const { profileId } = this.request;
+    const enrollment = await enrollAudio(deps, context, profileId, processed, this.options);
+    if (enrollment.enrolled) return enrollment;
+    const segments = await deps.store.profiles.segments(context.scopeId, profileId.value);
+    const isOurs = segments.some((segment) => segment.processed.id === processed.id);
+    return isOurs ? { ...enrollment, enrolled: true, reason: EnrollReason.ENROLL_OK } : enrollment;
   }
 
   async #train() {
@@ -255,4 +271,9 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
     this.#stream = null;
     await stream?.close();
   }
+}
+
+/** Written before the store was away. */
+function unlessExists(error: unknown): void {
+  if ((error as { code?: unknown }).code !== "exists") throw error;
 }
