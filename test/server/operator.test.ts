@@ -329,8 +329,12 @@ async function seedLargeScope(): Promise<void> {
       reason: DecisionReason.AUDIO_TOO_SHORT,
       risk: 500,
       reliability: 90,
-      evidence: { authenticationFailed: DecisionReason.AUDIO_TOO_SHORT },
-      profileId: largeId(5),
+      // The first one is of the call's other party.
+      evidence: {
+        authenticationFailed: DecisionReason.AUDIO_TOO_SHORT,
+        ...(i === 0 && { secondParty: 1 }),
+      },
+      profileId: largeId(i === 0 ? 4 : 5),
     });
     const recording = { partOf: null, rateHz: 8000, channels: 1, encoding: "wav" as const, audio: new Uint8Array(4) };
     const at = large.checks - i;

@@ -112,7 +112,7 @@ export class Sessions {
       externalId: session.externalId,
       startedAt: session.startedAt,
       stoppedAt: session.stoppedAt,
-      person: personId || (await this.#personOf(session.scopeId, profileIds)),
+      person: personId || (profileIds.length > 0 ? await this.#personOf(session) : ""),
       matchedPerson: matchedPersonId,
       decision: Decision[decision] ?? String(decision),
       reason: DecisionReason[reason] ?? String(reason),
@@ -123,10 +123,15 @@ export class Sessions {
     return { view, profileIds };
   }
 
-  /** Who was to be compared, if the audio could not be: its sessions belong to this person too. */
-  async #personOf(scope: Id, profileIds: readonly Id[]): Promise<string> {
-    const profiles = profileIds.length === 0 ? [] : await this.store.profiles.getMany(scope, profileIds);
-    return profiles.find(({ owner }) => owner.kind === "person")?.owner.externalId ?? "";
+  /** Who was to be compared, if the audio could not be: its sessions belong to this person too. As in a decision, the last one, and no second party. */
+  async #personOf({ scopeId, id }: Session): Promise<string> {
+    const checks = await this.store.sessions.checks(scopeId, id);
+    const ids = checks.flatMap(({ profileId, evidence }) =>
+      partsOfCheck(evidence).isSecondParty ? [] : (profileId ?? []),
+    );
+    const persons = (await this.store.profiles.getMany(scopeId, ids)).filter(({ owner }) => owner.kind === "person");
+    const last = ids.findLast((one) => persons.some((person) => person.id === one));
+    return persons.find((person) => person.id === last)?.owner.externalId ?? "";
   }
 }
 
