@@ -15,13 +15,15 @@ import { WorkQueue } from "../../src/server/limits/work-queue.js";
 import { jsonLog } from "../../src/server/log.js";
 import { LoadHistory, Spreading } from "../../src/server/operator/load-history.js";
 import { createOperatorApp } from "../../src/server/operator/operator-routes.js";
+import { decisionView } from "../../src/server/operator/sessions.js";
 import { createMemoryStore } from "../../src/store/memory.js";
 import { createTokenApp } from "../../src/token/app.js";
 import type { AuditEvent } from "../../src/token/audit.js";
 import { createTokenService } from "../../src/token/service.js";
 import { attackHalfWidth, uncertainHalfWidth } from "../../src/voiceprint/decision.js";
 import { countOfCall, fieldRates } from "../../src/voiceprint/field-rates.js";
-import { fixtureEngine } from "../processor/fixture-engine.js";
+import { fixtureEngine, take } from "../processor/fixture-engine.js";
+import { openWorld } from "../processor/world.js";
 
 const issuer = "https://box.example";
 const revision = "model-2";
@@ -650,6 +652,18 @@ describe("data", () => {
     expect((await ask(`sessions?scope=default&limit=${rows.length}`)).body.next).toBeNull();
     const shorter = await ask(`sessions?scope=default&limit=${rows.length - 1}`);
     expect(shorter.body.next).toBe(rows.at(-2).id);
+  });
+
+  it("decisions: with the profile of the fraudster who was recognized, not that of the claimed person", async () => {
+    const world = await openWorld();
+    const { context, processor } = world;
+    const [claimed, fraudster] = [await world.trained(9), await world.trained(7, "fraudster")];
+    const gkVoiceprintProfileIds = { uniqueIds: [claimed, fraudster] };
+    const audio = await world.heard(take(7, 4));
+    const { result } = await processor.analyzeAudio({ context, audio, gkVoiceprintProfileIds });
+    const [check] = await world.store.sessions.checks(context.gkScopeId.value, context.gkSessionId.value);
+    expect([result!.decision, check!.profileId]).toEqual([Decision.FRAUD, claimed.value]);
+    expect(decisionView(check!)).toMatchObject({ decision: "FRAUD", profileId: fraudster.value });
   });
 
   it("details of a session: its checks with ratios and the strongest sign of an attack, and its audio", async () => {

@@ -142,7 +142,9 @@ function firstIdAt(at: number): string {
 }
 
 export function decisionView(check: Check): DecisionView {
-  const { id, at, operation, risk, reliability, sessionId, profileId } = check;
+  const { id, at, operation, risk, reliability, sessionId, matchedProfileIds } = check;
+  // A fraudster comes after the person whom the caller claimed to be.
+  const profileId = (check.decision === Decision.FRAUD && matchedProfileIds?.at(-1)) || check.profileId;
   const decision = Decision[check.decision] ?? String(check.decision);
   const reason = DecisionReason[check.reason] ?? String(check.reason);
   return { id, at, operation, decision, reason, risk, reliability, sessionId, profileId };
