@@ -158,6 +158,7 @@ export function createThrottle({ documents, clock }: { documents: Documents; clo
         async succeeded(): Promise<void> {
           if (countFirst || known[0]) await failures.delete(pair);
           if (countFirst || known[2]) await failures.delete(name);
+          for (const [key] of keys) waiting.delete(key);
           await noteSuccess(pair);
           // The address keeps its count: knowing one secret must not give free guesses at others.
           if (countFirst)

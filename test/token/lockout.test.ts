@@ -117,6 +117,17 @@ describe("guessing in a client's name", () => {
     expect(await ask(box, "nobody", "wrong", "10.0.0.1")).toBe(401);
   });
 
+  it("is forgotten with the success of an attempt that was running when the wait began", async () => {
+    const { throttle } = createBox().service;
+    const attempt = () => throttle.attempt("client", "203.0.113.7");
+    await (await attempt()).failed();
+    const right = await attempt();
+    for (let i = 0; i < 4; i++) await (await attempt()).failed();
+    await expect(attempt()).rejects.toMatchObject({ status: 429 });
+    await right.succeeded();
+    await attempt();
+  });
+
   it("is not made easier by a secret that the guesser knows", async () => {
     const box = createBox();
     const client = await createRuntimeClient(box);
