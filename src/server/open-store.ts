@@ -1,6 +1,6 @@
 import { execSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { StoreError, type StoreErrorCode } from "../store/errors.js";
+import { SealError, StoreError, type StoreErrorCode } from "../store/errors.js";
 import { openStore, parseMasterKey } from "../store/open.js";
 import type { Store } from "../store/port.js";
 import { ConfigError, isPostgres, type ServerConfig } from "./config.js";
@@ -20,7 +20,8 @@ export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "s
     // A host with several addresses: the error lists one for each.
     const first = error instanceof AggregateError ? error.errors[0] : error;
     const { code, path, address, port, hostname } = first as NodeJS.ErrnoException & Peer;
-    if (error instanceof StoreError && WRONG_FOLDER.has(error.code)) throw new ConfigError(`store: ${error.message}`);
+    if (error instanceof StoreError && UNUSABLE.has(error.code)) throw new ConfigError(`store: ${error.message}`);
+    if (error instanceof SealError && error.code === "damaged") throw new ConfigError(`seal.keys: ${error.message}`);
     if (error instanceof StoreError && OF_THE_MACHINE.has(error.code))
       throw new Error(`store: ${error.message}`, { cause: error });
     const fault = fileFault(error);
@@ -41,8 +42,8 @@ export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "s
   }
 }
 
-/** The settings name a folder that cannot be used. Each command adds its own advice for a locked store. */
-const WRONG_FOLDER: ReadonlySet<StoreErrorCode> = new Set(["not-owner", "unreadable"]);
+/** The settings name a store that cannot be used until somebody does something. Each command adds its own advice for a locked store. */
+const UNUSABLE: ReadonlySet<StoreErrorCode> = new Set(["not-owner", "unreadable", "damaged", "newer-schema"]);
 /** The settings are right: they work when the machine has space or memory again. */
 const OF_THE_MACHINE: ReadonlySet<StoreErrorCode> = new Set(["disk-full", "no-memory"]);
 
@@ -67,7 +68,9 @@ function keyFrom(seal: ServerConfig["seal"], name: "masterKey" | "previousMaster
   } catch (error) {
     if (error instanceof CommandFailure) throw new Error(`seal.${name}Command: ${error.message}`);
     const source = file !== undefined ? `File: ${file}` : command !== undefined ? "Command" : "";
-    throw new ConfigError(`seal.${name}${source}: ${reasonOf(error)}`);
+    const why = `seal.${name}${source}: ${reasonOf(error)}`;
+    // It may be on a volume that is not mounted yet.
+    throw (error as NodeJS.ErrnoException).code === "ENOENT" ? new Error(why) : new ConfigError(why);
   }
 }
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, expect, test, vi } from "vitest";
 import { openConfiguredStore } from "../../src/server/open-store.js";
-import { StoreError } from "../../src/store/errors.js";
+import { SealError, StoreError } from "../../src/store/errors.js";
 import * as stores from "../../src/store/open.js";
 
 vi.mock("../../src/store/open.js", { spy: true });
@@ -41,9 +41,9 @@ test("keys come from a file, a command or a text, and without a setting there is
 
 test.each([
   [
-    "a file that is missing",
+    "a file that is missing, perhaps not mounted yet,",
     { masterKeyFile: "/nowhere/key" },
-    "ConfigError",
+    "Error",
     "seal.masterKeyFile: /nowhere/key: no such file",
   ],
   [
@@ -87,6 +87,9 @@ test.each([
   [failing("EACCES", { path: "/var/lib/voices" }), "ConfigError", "store: /var/lib/voices: permission denied"],
   [failing("EROFS", {}), "ConfigError", "store: memory: the file system is read-only"],
   [new StoreError("unreadable", "cannot be read"), "ConfigError", "store: cannot be read"],
+  [new StoreError("damaged", "restore it"), "ConfigError", "store: restore it"],
+  [new StoreError("newer-schema", "too new"), "ConfigError", "store: too new"],
+  [new SealError("damaged", "scope.key is damaged"), "ConfigError", "seal.keys: scope.key is damaged"],
   [new StoreError("disk-full", "the disk is full"), "Error", "store: the disk is full"],
   [failing("ENOSPC", {}), "Error", "store: memory: the disk is full; free some space and start again"],
   [new StoreError("locked", "in use"), "StoreError", "in use"],
