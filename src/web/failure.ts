@@ -6,19 +6,19 @@ export class ModelLoadError extends Error {
 }
 
 /** What the person can do about an error. Its details are for the console. */
-export function failureText(error: unknown): string {
+export function failureText(error: unknown, otherwise = strings.refusals.other): string {
   if (error instanceof ModelLoadError) return error.message;
   const { full, closed, unreadable } = strings.storage;
   const code = storeCodeOf(error);
   if (code === "disk-full") return full;
   if (code === "closed" || code === "newer-schema") return closed;
   if (code === "wrong-key" || code === "key-lost") return unreadable;
-  return strings.refusals.other;
+  return otherwise;
 }
 
 /** The same for the start of the page: storage that cannot even be opened is blocked. */
 export const startFailureText = (error: unknown): string =>
-  storeCodeOf(error) === "unavailable" ? strings.storage.blocked : failureText(error);
+  storeCodeOf(error) === "unavailable" ? strings.storage.blocked : failureText(error, strings.model.notStarted);
 
 /** Operations report an error of the store as the cause of theirs, whose code is a number. */
 function storeCodeOf(error: unknown): string | null {

@@ -99,7 +99,7 @@ async function keepPage(): Promise<void> {
 
 document.documentElement.lang = language;
 begin();
-document.body.append(
+document.body.replaceChildren(
   element(
     "header",
     {},

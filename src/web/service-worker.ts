@@ -7,7 +7,8 @@ declare const VERSION: string;
 const scope = globalThis as unknown as ServiceWorkerGlobalScope;
 const shelf = `vivavoce-page-${VERSION}`;
 /** A box serves other pages at this origin, and data that must not be cached, so this script handles only these files. */
-const own = new Set(FILES.map((path) => new URL(path, scope.location.href).href));
+const page = new URL("./", scope.location.href).href;
+const assets = new URL("assets/", page).href;
 
 scope.addEventListener("install", (event) => {
   event.waitUntil(
@@ -22,8 +23,9 @@ scope.addEventListener("install", (event) => {
 scope.addEventListener("activate", (event) => {
   event.waitUntil(
     (async () => {
-      const old = (await caches.keys()).filter((name) => name.startsWith("vivavoce-page-") && name !== shelf);
-      await Promise.all(old.map((name) => caches.delete(name)));
+      const others = (await caches.keys()).filter((name) => name.startsWith("vivavoce-page-") && name !== shelf);
+      // A tab that was opened before this upgrade still needs the files of its version, which the server has no more.
+      await Promise.all(others.slice(0, -1).map((name) => caches.delete(name)));
       await scope.clients.claim();
     })(),
   );
@@ -32,9 +34,9 @@ scope.addEventListener("activate", (event) => {
 scope.addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
-  if (request.method !== "GET" || !own.has(origin + pathname)) return;
-  if (request.mode === "navigate") event.respondWith(newest(request));
-  else event.respondWith(kept(request));
+  if (request.method !== "GET") return;
+  if (request.mode === "navigate" && origin + pathname === page) event.respondWith(newest(request));
+  else if (request.url.startsWith(assets)) event.respondWith(kept(request));
 });
 
 /** A network or proxy that takes longer for the page's few kilobytes hardly works. */
@@ -42,13 +44,14 @@ const longestMs = 10_000;
 
 /** The current page; or the cached one if there is no network, or the server behind it does not answer. */
 async function newest(request: Request): Promise<Response> {
-  const page = await caches.match(request, { ignoreSearch: true, ignoreVary: true });
-  if (!page) return fetch(request);
+  const cache = await caches.open(shelf);
+  const known = await cache.match(request, { ignoreSearch: true, ignoreVary: true });
+  if (!known) return fetch(request);
   try {
     const response = await fetch(request, { signal: AbortSignal.timeout(longestMs) });
-    return response.status < 500 ? response : page;
+    return response.status < 500 ? response : known;
   } catch {
-    return page;
+    return known;
   }
 }
 
@@ -57,6 +60,5 @@ async function newest(request: Request): Promise<Response> {
  * requests that filled the cache did not. `vary` can be ignored, because these files are the same for every origin.
  */
 async function kept(request: Request): Promise<Response> {
-  const cache = await caches.open(shelf);
-  return (await cache.match(request, { ignoreVary: true })) ?? fetch(request);
+  return (await caches.match(request, { ignoreVary: true })) ?? fetch(request);
 }

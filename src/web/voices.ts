@@ -33,9 +33,11 @@ export interface Samples {
 
 export interface KnownPerson {
   readonly name: string;
-  /** `null` until the print is trained. */
+  /** `null` until the print is trained with the page's model. */
   readonly template: Template | null;
-  /** How many recordings the print has. */
+  /** The print was trained with another model: that of the page before an upgrade, or after it. */
+  readonly isObsolete: boolean;
+  /** How many recordings the print has that the page's model can use. */
   readonly recordings: number;
   readonly createdAt: number;
 }
@@ -85,13 +87,17 @@ export class Voices {
       openIndexedDbStore("vivavoce"),
     );
     const voiceprints = await openVoiceprints({ engine, store, scope });
+    const { revision } = engine.model;
     return new Voices(engine, voiceprints, async () => {
       const people: KnownPerson[] = [];
       for (const name of await voiceprints.people()) {
         const profile = await store.profiles.find(scope, "person", name, "");
         if (!profile) continue;
-        const { length } = await store.profiles.segments(scope, profile.id);
-        people.push({ name, template: profile.template, recordings: length, createdAt: profile.createdAt });
+        const { template, createdAt } = profile;
+        const isObsolete = template !== null && template.revision !== revision;
+        const segments = await store.profiles.segments(scope, profile.id);
+        const recordings = segments.filter(({ processed }) => processed.revision === revision).length;
+        people.push({ name, template: isObsolete ? null : template, isObsolete, recordings, createdAt });
       }
       return people;
     });

@@ -332,6 +332,10 @@ test("finds sessions, and shows one with its checks and its audio", { timeout: 1
   const decision = page.getByLabel(strings.sessions.decision);
   await decision.selectOption("NO_MATCH");
   await expect.poll(() => sessions().count(), soon).toBe(1);
+  // A session without checks is named in the table as in the filter, and as in its details.
+  await decision.selectOption("UNSPECIFIED");
+  const named = async () => new Set(await sessions().locator(".badge").allTextContents());
+  await expect.poll(named, soon).toEqual(new Set([nameOf("UNSPECIFIED")]));
   await decision.selectOption("");
   await page.getByLabel(strings.idOrPerson).fill("anna");
   await sessions().getByText("anna").first().waitFor();

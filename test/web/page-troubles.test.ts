@@ -1,13 +1,14 @@
 /** The page in a browser that refuses or loses something: encryption, storage, the model, the person who is enrolled. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { serveFolder } from "../../dist/server/http/static-files.js";
 import { type Box, startBox } from "../../dist/server/start.js";
 import { loadConfig } from "../../src/server/config.js";
 import { strings } from "../../src/web/strings.js";
-import { launch, recordingOf } from "../chromium.js";
+import { launch, recordingOf, serve } from "../chromium.js";
 
 const folder = mkdtempSync(join(tmpdir(), "vivavoce-page-troubles-"));
 let box: Box;
@@ -220,6 +221,27 @@ test("a program that does not arrive ends loading; trying again loads it, and th
   await own.close();
 });
 
+test("says what to do if its script, or that of the operator view, does not arrive", { timeout: 60_000 }, async () => {
+  const own = await browser.newContext();
+  const page = await own.newPage();
+  await page.route("**/main.js", (route) => route.abort());
+  for (const path of ["/", "/operator/"]) {
+    await page.goto(box.url + path);
+    await page.getByText("If this text stays, reload it.").waitFor();
+  }
+  await own.close();
+});
+
+test("says what to do if the kernels do not arrive", { timeout: 60_000 }, async () => {
+  const own = await browser.newContext();
+  const page = await own.newPage();
+  await page.route("**/vivavoce.wasm", (route) => route.fulfill({ status: 404 }));
+  await page.goto(box.url);
+  await modelIs(page, "failed");
+  expect(await page.getByRole("alert").textContent()).toBe(strings.model.notStarted);
+  await own.close();
+});
+
 test("a check says that another tab erased the voice, and offers those that are left", {
   timeout: 180_000,
 }, async () => {
@@ -281,6 +303,59 @@ test("a page that is ready can record when the network goes, or when the box was
   await page.click(".ring-button");
   await page.waitForSelector('.ring[data-phase="recording"]', { timeout: 20_000 });
   await own.close();
+});
+
+test("after an upgrade with another model, an open tab still records, and voices of the old model are named as such", {
+  timeout: 180_000,
+}, async () => {
+  const [before] = readdirSync("dist/page/assets");
+  const model = "models/vivavoce-2-accurate.vvm";
+  const old = serveFolder("dist/page");
+  const edited = serveFolder("dist/page", "/", { [`/${model}`]: model }, (path, bytes) =>
+    /(index\.html|service-worker\.js)$/.test(path)
+      ? Buffer.from(
+          bytes
+            .toString()
+            .replaceAll(before!, "next")
+            .replace('VERSION="', 'VERSION="next-')
+            .replace(/models\/[^"]+" data-bytes="\d+"/, `${model}" data-bytes="${statSync(model).size}"`),
+        )
+      : bytes,
+  );
+  const upgraded = ({ url }: Request) =>
+    url.includes(before!) ? null : edited(new Request(url.replace("/next/", `/${before}/`)));
+  let answer: (request: Request) => Response | null = old;
+  const site = await serve((request) => answer(request));
+  const own = await browser.newContext();
+  const first = await own.newPage();
+  await first.goto(site.url);
+  await modelIs(first, "ready");
+  await first.fill("#name", "Anna");
+  await first.setInputFiles("#files", recordings);
+  await says(first, strings.enroll.trained("Anna"));
+  await says(first, strings.privacy.online);
+
+  answer = upgraded;
+  const second = await own.newPage();
+  await second.goto(site.url);
+  await modelIs(second, "ready");
+  await second.waitForFunction(async () => (await caches.keys()).some((name) => name.includes("next-")));
+  await second.waitForFunction(() => navigator.serviceWorker.controller?.state === "activated");
+  await first.fill("#name", "Bert");
+  await first.click(".ring-button");
+  await first.waitForSelector('.ring[data-phase="recording"]', { timeout: 20_000 });
+
+  await second.fill("#name", "Anna");
+  await says(second, strings.obsolete);
+  await second.click("#tab-verify");
+  await says(second, strings.nobody);
+  await second.click("#tab-people");
+  await says(second, strings.obsolete);
+  await second.click("#tab-enroll");
+  await second.setInputFiles("#files", recordings);
+  await says(second, strings.enroll.trained("Anna"));
+  await own.close();
+  await site.close();
 });
 
 test("opens from the cache when a proxy answers that the box is away", { timeout: 120_000 }, async () => {

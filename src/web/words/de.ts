@@ -6,7 +6,6 @@ const { decimal } = numbers("de");
 export const de: Words = {
   tagline: "Ihre Stimme, auf diesem Gerät erkannt.",
   description: "Stimmen im Browser anlernen und prüfen. Nichts verlässt das Gerät.",
-  needsScript: "Diese Seite berechnet alles auf Ihrem Gerät und braucht dafür JavaScript.",
 
   modes: { enroll: "Anlernen", verify: "Prüfen", identify: "Erkennen", people: "Stimmen" },
   modesLabel: "Was möchten Sie tun?",
@@ -81,10 +80,12 @@ export const de: Words = {
   whoSpeaks: "Wer spricht?",
   anything: "Sprechen Sie etwa drei Sekunden lang, was Sie möchten.",
   itIs: (name) => `Das ist ${name}`,
-  nobody: "Auf diesem Gerät ist noch keine Stimme angelernt. Lernen Sie zuerst eine an.",
+  nobody: "Auf diesem Gerät gibt es keine Stimme zum Vergleichen. Lernen Sie zuerst eine an.",
   uncertain: "Nicht sicher",
   uncertainMore: "Der Wert liegt zu nah am Strich. Sprechen Sie etwas länger, an einem ruhigeren Ort.",
   failed: "Das konnte nicht geprüft werden",
+  obsolete:
+    "Dieser Stimmabdruck wurde mit einem anderen Stimmmodell erstellt. Laden Sie die Seite neu, oder lernen Sie die Stimme noch einmal an.",
   erasedElsewhere:
     "Diese Stimme wurde in einem anderen Tab oder Fenster gelöscht. Prüfen Sie noch einmal mit einer Stimme, die angelernt ist.",
 
@@ -178,6 +179,8 @@ export const de: Words = {
     },
     insecure:
       "Diese Seite funktioniert nur über https oder auf dem Rechner, der sie ausliefert: Nur dort erlauben Browser Verschlüsselung und Mikrofon.",
+    notStarted:
+      "Die Seite konnte nicht vollständig gestartet werden. Laden Sie sie neu, oder versuchen Sie es mit einem anderen Browser.",
     retry: "Noch einmal versuchen",
   },
 

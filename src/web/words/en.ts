@@ -6,7 +6,6 @@ const { decimal } = numbers("en");
 export const en = {
   tagline: "Your voice, recognized on this device.",
   description: "Enroll and verify your voice in the browser. Nothing leaves the device.",
-  needsScript: "This page does all its work on your device and needs JavaScript.",
 
   modes: { enroll: "Enroll", verify: "Verify", identify: "Identify", people: "Voices" },
   modesLabel: "What to do",
@@ -76,10 +75,11 @@ export const en = {
   whoSpeaks: "Who is speaking?",
   anything: "Say anything, for about three seconds.",
   itIs: (name: string) => `It is ${name}`,
-  nobody: "No voice is enrolled on this device yet. Enroll one first.",
+  nobody: "There is no voice on this device to compare with. Enroll one first.",
   uncertain: "Not sure",
   uncertainMore: "The score is too close to the mark to decide. Speak a little longer, in a quieter place.",
   failed: "That could not be checked",
+  obsolete: "This voiceprint was made with another voice model. Reload the page, or enroll the voice again.",
   erasedElsewhere: "This voice was erased in another tab or window. Check again with a voice that is enrolled.",
 
   record: {
@@ -172,6 +172,7 @@ export const en = {
     },
     insecure:
       "This page works only over https, or on the machine that serves it: browsers allow encryption and the microphone only there.",
+    notStarted: "The page could not be started completely. Reload it, or try another browser.",
     retry: "Try again",
   },
 

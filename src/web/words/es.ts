@@ -6,7 +6,6 @@ const { decimal } = numbers("es");
 export const es: Words = {
   tagline: "Su voz, reconocida en este dispositivo.",
   description: "Registre y verifique su voz en el navegador. Nada sale del dispositivo.",
-  needsScript: "Esta página lo calcula todo en su dispositivo y necesita JavaScript para ello.",
 
   modes: { enroll: "Registrar", verify: "Verificar", identify: "Identificar", people: "Voces" },
   modesLabel: "¿Qué desea hacer?",
@@ -81,11 +80,12 @@ export const es: Words = {
   whoSpeaks: "¿Quién habla?",
   anything: "Hable unos tres segundos, de lo que quiera.",
   itIs: (name) => `Es ${name}`,
-  nobody: "Aún no hay ninguna voz registrada en este dispositivo. Registre una primero.",
+  nobody: "En este dispositivo no hay ninguna voz con la que comparar. Registre una primero.",
   uncertain: "No está claro",
   uncertainMore:
     "La puntuación está demasiado cerca de la marca para decidir. Hable un poco más, en un lugar más tranquilo.",
   failed: "No se ha podido verificar",
+  obsolete: "Esta huella de voz se hizo con otro modelo de voz. Vuelva a cargar la página o registre la voz de nuevo.",
   erasedElsewhere: "Esa voz se ha borrado en otra pestaña o ventana. Verifique de nuevo con una voz registrada.",
 
   record: {
@@ -176,6 +176,7 @@ export const es: Words = {
     },
     insecure:
       "Esta página solo funciona por https o en el equipo que la sirve: solo en esos casos permiten los navegadores el cifrado y el micrófono.",
+    notStarted: "La página no ha podido iniciarse por completo. Vuelva a cargarla o pruebe con otro navegador.",
     retry: "Intentar otra vez",
   },
 

@@ -6,7 +6,6 @@ const { decimal } = numbers("fr");
 export const fr: Words = {
   tagline: "Votre voix, reconnue sur cet appareil.",
   description: "Inscrivez et vérifiez votre voix dans le navigateur. Rien ne quitte l’appareil.",
-  needsScript: "Cette page calcule tout sur votre appareil et a besoin de JavaScript.",
 
   modes: { enroll: "Inscrire", verify: "Vérifier", identify: "Identifier", people: "Voix" },
   modesLabel: "Que voulez-vous faire ?",
@@ -78,11 +77,13 @@ export const fr: Words = {
   whoSpeaks: "Qui parle ?",
   anything: "Parlez environ trois secondes, de ce que vous voulez.",
   itIs: (name) => `C’est ${name}`,
-  nobody: "Aucune voix n’est encore inscrite sur cet appareil. Inscrivez-en une d’abord.",
+  nobody: "Il n’y a sur cet appareil aucune voix à comparer. Inscrivez-en une d’abord.",
   uncertain: "Résultat incertain",
   uncertainMore:
     "Le score est trop près du repère pour décider. Parlez un peu plus longtemps, dans un endroit plus calme.",
   failed: "Vérification impossible",
+  obsolete:
+    "Cette empreinte vocale a été faite avec un autre modèle vocal. Rechargez la page ou inscrivez de nouveau la voix.",
   erasedElsewhere:
     "Cette voix a été effacée dans un autre onglet ou une autre fenêtre. Vérifiez de nouveau avec une voix inscrite.",
 
@@ -177,6 +178,7 @@ export const fr: Words = {
     },
     insecure:
       "Cette page ne fonctionne qu’en https ou sur l’ordinateur qui la fournit : les navigateurs n’autorisent le chiffrement et le microphone que dans ces cas.",
+    notStarted: "La page n’a pas pu démarrer complètement. Rechargez-la ou essayez un autre navigateur.",
     retry: "Réessayer",
   },
 

@@ -7,7 +7,6 @@ const { decimal } = numbers("pt-BR");
 export const pt: Words = {
   tagline: "Sua voz, reconhecida neste dispositivo.",
   description: "Cadastre e verifique sua voz no navegador. Nada sai do dispositivo.",
-  needsScript: "Esta página calcula tudo no seu dispositivo e precisa de JavaScript para isso.",
 
   modes: { enroll: "Cadastrar", verify: "Verificar", identify: "Identificar", people: "Vozes" },
   modesLabel: "O que você quer fazer?",
@@ -82,11 +81,12 @@ export const pt: Words = {
   whoSpeaks: "Quem está falando?",
   anything: "Fale por uns três segundos, sobre o que quiser.",
   itIs: (name) => `É ${name}`,
-  nobody: "Ainda não há nenhuma voz cadastrada neste dispositivo. Cadastre uma primeiro.",
+  nobody: "Neste dispositivo não há nenhuma voz para comparar. Cadastre uma primeiro.",
   uncertain: "Sem certeza",
   uncertainMore:
     "A pontuação está perto demais da marca para decidir. Fale um pouco mais, em um lugar mais silencioso.",
   failed: "Não foi possível verificar",
+  obsolete: "Esta impressão vocal foi feita com outro modelo de voz. Recarregue a página ou cadastre a voz de novo.",
   erasedElsewhere: "Essa voz foi apagada em outra aba ou janela. Verifique de novo com uma voz cadastrada.",
 
   record: {
@@ -177,6 +177,7 @@ export const pt: Words = {
     },
     insecure:
       "Esta página só funciona por https ou no computador que a fornece: só nesses casos os navegadores permitem a criptografia e o microfone.",
+    notStarted: "Não foi possível iniciar a página por completo. Recarregue-a ou tente outro navegador.",
     retry: "Tentar outra vez",
   },
 

@@ -6,7 +6,6 @@ const { decimal } = numbers("zh");
 export const zh: Words = {
   tagline: "您的声音，在本设备上识别。",
   description: "在浏览器中录入并验证您的声音。任何数据都不会离开本设备。",
-  needsScript: "本页面的所有计算都在您的设备上进行，需要启用 JavaScript。",
 
   modes: { enroll: "录入", verify: "验证", identify: "识别", people: "声音" },
   modesLabel: "选择操作",
@@ -74,10 +73,11 @@ export const zh: Words = {
   whoSpeaks: "谁在说话？",
   anything: "随意说大约三秒钟。",
   itIs: (name) => `是 ${name}`,
-  nobody: "本设备上还没有录入任何声音。请先录入。",
+  nobody: "本设备上没有可供比对的声音。请先录入。",
   uncertain: "无法确定",
   uncertainMore: "得分离标记太近。请在更安静的地方多说一会儿。",
   failed: "无法完成检查",
+  obsolete: "此声纹由另一个声音模型生成。请重新加载页面，或重新录入该声音。",
   erasedElsewhere: "该声音已在另一个标签页或窗口中删除。请用已录入的声音重新检查。",
 
   record: {
@@ -166,6 +166,7 @@ export const zh: Words = {
       incomplete: "只收到一部分。",
     },
     insecure: "本页面只能通过 https 或在提供它的电脑上使用：浏览器只在这种情况下允许加密和麦克风。",
+    notStarted: "页面未能完全启动。请重新加载页面，或换用其他浏览器。",
     retry: "重试",
   },
 

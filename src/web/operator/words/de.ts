@@ -5,7 +5,6 @@ export const de: Words = {
   locale: "de",
   title: "vivavoce: Betriebsansicht",
   part: "Betriebsansicht",
-  needsScript: "Diese Ansicht holt ihre Daten von der Box und braucht dafür JavaScript.",
   scope: "Bereich",
   noScope: "Noch ist keine Anwendung dieser Box an einen biometrischen Bereich gebunden.",
   about: (version, model, calibration) => `vivavoce ${version}, Modell ${model}, Kalibrierung ${calibration}`,

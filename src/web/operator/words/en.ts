@@ -6,7 +6,6 @@ export const en = {
   locale: "en-GB",
   title: "vivavoce operator view",
   part: "operator view",
-  needsScript: "This view gets its data from the box and needs JavaScript.",
   scope: "Scope",
   noScope: "No application of this box is bound to a biometric scope yet.",
   about: (version: string, model: string, calibration: string) =>

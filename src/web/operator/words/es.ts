@@ -5,7 +5,6 @@ export const es: Words = {
   locale: "es",
   title: "vivavoce: vista del operador",
   part: "vista del operador",
-  needsScript: "Esta vista obtiene sus datos del servidor y necesita JavaScript.",
   scope: "Ámbito",
   noScope: "Ninguna aplicación de este servidor está vinculada todavía a un ámbito biométrico.",
   about: (version, model, calibration) => `vivavoce ${version}, modelo ${model}, calibración ${calibration}`,

@@ -5,7 +5,6 @@ export const fr: Words = {
   locale: "fr",
   title: "vivavoce : vue opérateur",
   part: "vue opérateur",
-  needsScript: "Cette vue obtient ses données du serveur et a besoin de JavaScript.",
   scope: "Périmètre",
   noScope: "Aucune application de ce serveur n’est encore liée à un périmètre biométrique.",
   about: (version, model, calibration) => `vivavoce ${version}, modèle ${model}, calibration ${calibration}`,

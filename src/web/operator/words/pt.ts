@@ -5,7 +5,6 @@ export const pt: Words = {
   locale: "pt-BR",
   title: "vivavoce: visão do operador",
   part: "visão do operador",
-  needsScript: "Esta visão obtém seus dados do servidor e precisa de JavaScript para isso.",
   scope: "Escopo",
   noScope: "Nenhuma aplicação deste servidor está vinculada a um escopo biométrico ainda.",
   about: (version, model, calibration) => `vivavoce ${version}, modelo ${model}, calibração ${calibration}`,

@@ -5,7 +5,6 @@ export const zh: Words = {
   locale: "zh",
   title: "vivavoce 运维视图",
   part: "运维视图",
-  needsScript: "此视图向服务器查询所显示的内容，需要 JavaScript。",
   scope: "范围",
   noScope: "此服务器还没有应用绑定到生物识别范围。",
   about: (version, model, calibration) => `vivavoce ${version}，模型 ${model}，校准 ${calibration}`,
