@@ -233,7 +233,7 @@ test("says what to do if its script, or that of the operator view, does not arri
 });
 
 test("says what to do if the kernels do not arrive", { timeout: 60_000 }, async () => {
-  const own = await browser.newContext();
+  const own = await browser.newContext({ serviceWorkers: "block" });
   const page = await own.newPage();
   await page.route("**/vivavoce.wasm", (route) => route.fulfill({ status: 404 }));
   await page.goto(box.url);
