@@ -14,7 +14,7 @@ import { figuresOf, tablesOf } from "../evaluate/tables.js";
 import { MOST_TRIALS, readTrialSet, type TrialSet, TrialSetError } from "../evaluate/trials.js";
 import { scoresCsv, worstPairs } from "../evaluate/verdicts.js";
 import { CacheError, VoiceCache } from "../evaluate/voice-cache.js";
-import { evaluationFile, home } from "../server/config.js";
+import { home, loadConfig } from "../server/config.js";
 import { fileFault } from "../server/file-fault.js";
 import { VERSION } from "../server/version.js";
 import { makeFolders } from "../store/make-folders.js";
@@ -96,11 +96,12 @@ async function run(path: string | undefined, options: Options): Promise<void> {
     return;
   }
   if (path === undefined) throw new CommandError("give a folder of recordings or a list of trials");
+  const config = loadConfig();
   if (typeof options.keep === "string") await makeFolders(dirname(options.keep));
   await assertCanWrite(options.report, options.scores, typeof options.keep === "string" ? options.keep : undefined);
   const { evaluation } = await evaluated(await trialsOf(path), options, {
     resamples: options.resamples,
-    ...(options.calibration ? { calibration: options.calibration } : {}),
+    calibration: options.calibration ?? config.calibration ?? null,
   });
   if (options.report) {
     const { reportHtml } = await import("../evaluate/report.js");
@@ -111,7 +112,7 @@ async function run(path: string | undefined, options: Options): Promise<void> {
     await writeOutput(options.scores, scoresCsv(evaluation.trials));
     output.note(`scores: ${options.scores}`);
   }
-  await keep(options.keep, basename(resolve(path)), evaluation, (text) => output.note(text));
+  await keep(options.keep, config.evaluation, basename(resolve(path)), evaluation, (text) => output.note(text));
   const { trials, ...figures } = evaluation;
   output.answer({ ...figures, worst: worstPairs(trials) }, () => text(evaluation));
   if (evaluation.summary === null) process.exitCode = ExitCode.undecided;
@@ -131,16 +132,12 @@ export const trialsOf = (path: string): Promise<TrialSet> =>
 export async function evaluated(
   set: TrialSet,
   options: TrialOptions,
-  { resamples, calibration }: { resamples: number; calibration?: string | null },
+  { resamples, calibration }: { resamples: number; calibration: string | null },
 ): Promise<{ evaluation: Evaluation; modelRevision: string }> {
   const progress = createProgress(!options.json);
   const workers = workersOf(options);
   const { openEngine } = await import("../engine/index.js");
-  const engine = await openEngine({
-    workers,
-    ...modelOption(options.model),
-    ...(calibration === undefined ? {} : { calibration }),
-  });
+  const engine = await openEngine({ workers, calibration, ...modelOption(options.model) });
   const interrupted = new AbortController();
   const interrupt = () =>
     interrupted.abort(
@@ -204,13 +201,14 @@ export const comparisonTable = ({ rows, note }: Comparison, [one, other]: readon
 /** If nobody asked for the file and it cannot be written, the figures are still printed. */
 async function keep(
   given: string | boolean,
+  usual: string,
   name: string,
   evaluation: Evaluation,
   note: (text: string) => void,
 ): Promise<void> {
   const last = given === false ? null : lastEvaluation(name, evaluation, new Date());
   if (!last) return;
-  const file = typeof given === "string" ? given : evaluationFile();
+  const file = typeof given === "string" ? given : usual;
   try {
     await makeFolders(dirname(file));
     // A box may run as another user, and rates and counts are not secret.
@@ -271,6 +269,10 @@ function text(evaluation: Evaluation): string {
     table(head, rows),
     ...notes,
   ]);
-  const figures = facts(figuresOf(summary, evaluation.sampledFrom));
+  const figures = facts([
+    ["Model", evaluation.modelRevision.slice(0, 16)],
+    ["Calibration", evaluation.calibrationRevision.slice(0, 16)],
+    ...figuresOf(summary, evaluation.sampledFrom),
+  ]);
   return [...(evaluation.note ? [evaluation.note] : []), figures, ...tables, ...failures].join("\n");
 }

@@ -80,7 +80,7 @@ async function measure(file: string | undefined, options: Options): Promise<void
 }
 
 async function here(file: string | undefined, options: Options, output: Output): Promise<Measured> {
-  const { model, configsets } = loadConfig();
+  const { model, calibration = null, configsets } = loadConfig();
   const sets = configurationSets(configsets);
   const set = sets.get(options.configset);
   if (!set)
@@ -91,7 +91,7 @@ async function here(file: string | undefined, options: Options, output: Output):
   const recording = opened ?? synthesized();
   const progress = createProgress(!output.json);
   const { openEngine } = await import("../engine/index.js");
-  const engine = await openEngine({ workers: 1, ...modelLocation(model) });
+  const engine = await openEngine({ workers: 1, calibration, ...modelLocation(model) });
   try {
     const channel = options.channel ?? 0;
     if (channel > recording.channels)

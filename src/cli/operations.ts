@@ -48,10 +48,12 @@ async function local({ store: location, creates }: PlaceOptions & StoreUse): Pro
     import("../audio/index.js"),
     import("../audio/to-wav.js"),
   ]);
-  const models = await OpenModels.open(config, { workers: 1 }).catch(async (error: unknown) => {
-    await store.close();
-    throw error;
-  });
+  const models = await OpenModels.open(config, { workers: 1, calibration: config.calibration ?? null }).catch(
+    async (error: unknown) => {
+      await store.close();
+      throw error;
+    },
+  );
   const processor = new VoiceprintsProcessor({
     engine: models.engine,
     models,

@@ -130,7 +130,7 @@ export const configSchema = z.strictObject({
   /** Folder of the page served at `/`; by default the page of the package. */
   page: nonEmpty.optional(),
   /** Where `vivavoce evaluate` writes the figures that the operator view shows. */
-  evaluation: nonEmpty.default(() => evaluationFile()),
+  evaluation: nonEmpty.default(() => join(dataFolder(), "last-evaluation.json")),
   tls: tlsSchema.optional(),
   auth: z
     .strictObject({
@@ -230,11 +230,6 @@ export function home(): string {
   } catch {
     return "/";
   }
-}
-
-/** The last evaluation of this user on this machine. */
-export function evaluationFile(): string {
-  return process.env.VIVAVOCE_EVALUATION || join(dataFolder(), "last-evaluation.json");
 }
 
 type Json = { [key: string]: unknown };

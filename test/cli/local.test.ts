@@ -284,6 +284,29 @@ describe("a model, a calibration or a cache that cannot be used", () => {
     delete environment.VIVAVOCE_MODEL;
     expect(missing).toMatchObject({ code: 2, err: "error: nowhere.vvm: no such file\n" });
   });
+
+  it("also if the configuration file of the box names it, for every command that decides", async () => {
+    const config = (settings: object) => writeFile(join(folder, "box.json"), JSON.stringify(settings));
+    environment.VIVAVOCE_CONFIG = "box.json";
+    try {
+      await config({ calibration: "text.txt" });
+      const calibration = { code: 2, err: "error: text.txt: the calibration file cannot be used: it is not JSON\n" };
+      expect(await vivavoce("enroll", "ada", "voices/ada-1.wav")).toMatchObject(calibration);
+      expect(await vivavoce("measure", "voices/ada-1.wav")).toMatchObject(calibration);
+      expect(await vivavoce("evaluate", "pair")).toMatchObject(calibration);
+      await config({ model: "text.txt" });
+      const model = { code: 2, err: "error: text.txt: this is not a vivavoce model file\n" };
+      expect(await vivavoce("evaluate", "pair")).toMatchObject(model);
+      expect(await vivavoce("calibrate", "pair")).toMatchObject(model);
+      await config({ evaluation: "kept.json" });
+      expect(await vivavoce("evaluate", "pair", "--resamples", "0")).toMatchObject({
+        out: expect.stringMatching(/Model +[0-9a-f]{16}\nCalibration +[0-9a-f]{16}\n/),
+        err: "for the operator view: kept.json\n",
+      });
+    } finally {
+      delete environment.VIVAVOCE_CONFIG;
+    }
+  });
 });
 
 describe("a box", () => {
