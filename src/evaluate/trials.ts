@@ -408,7 +408,7 @@ async function sessionsOf(folder: string): Promise<SessionFiles[]> {
 async function audioBelow(path: string): Promise<string[]> {
   const entries = (await readdir(path, { withFileTypes: true })).filter(({ name }) => !name.startsWith("."));
   const below = entries.filter((entry) => entry.isDirectory()).map(({ name }) => audioBelow(join(path, name)));
-  return [...(await audioFiles(path)), ...(await Promise.all(below)).flat()];
+  return (await Promise.all([audioFiles(path), ...below])).flat();
 }
 
 async function audioFiles(path: string): Promise<string[]> {

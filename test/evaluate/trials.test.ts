@@ -178,6 +178,12 @@ describe("a sample", () => {
 });
 
 describe("a folder", () => {
+  it("names a folder that cannot be read, such as one whose name is not UTF-8", async () => {
+    await touch("ann/1.wav", "ann/2.wav", "bob/1.wav", "bob/2.wav");
+    await mkdir(Buffer.concat([Buffer.from(`${folder}/sp`), Buffer.of(0xe9)]));
+    await expect(readTrialSet(folder)).rejects.toMatchObject({ code: "ENOENT", path: `${folder}/sp\ufffd` });
+  });
+
   it("enrolls from one session and tests the others", async () => {
     await touch("a/1/1.wav", "a/1/2.wav", "a/1/3.wav", "a/1/4.wav", "a/2/1.wav", "b/1/1.wav", "b/1/note.txt");
     const set = await readTrialSet(folder);
