@@ -66,7 +66,8 @@ test("of an older store are sealed when it is opened, and leave its files", asyn
   expect(store.keys.lost.profiles).toBe(1);
   const lost = store.keys.lost.examples[0]!.profileId;
   const lostNumber = Number(lost.split("-")[1]);
-  for (const i of [0, 3, 499, 500, PEOPLE - 1]) {
+  await expect(store.profiles.get("scope", lost)).rejects.toMatchObject({ name: "SealError", code: "damaged" });
+  for (const i of [1, 3, 499, 500, PEOPLE - 1]) {
     const profile = await store.profiles.find("scope", "person", nameOf(i), "default");
     expect(profile).toMatchObject({ id: `profile-${i}`, owner: { id: `owner-${i}`, externalId: nameOf(i) } });
   }
@@ -80,6 +81,26 @@ test("of an older store are sealed when it is opened, and leave its files", asyn
   expect(await store.profiles.get("scope", lost)).toMatchObject({ owner: { externalId: nameOf(lostNumber) } });
   await store.close();
   expect(filesWith(folder, bytes(lostNumber))).toEqual([]);
+});
+
+test("that are not sealed are refused once all were, also at later starts", async () => {
+  const folder = await withEmptyDatabase(join(root, "unsealed"));
+  let store = await openEmbeddedStore(folder);
+  for (const name of ["alice", "mallory"])
+    await store.profiles.create(profileOf("scope", name, { id: name, tag: "default" }));
+  await store.close();
+  // As somebody does who can write to the database, without the keys.
+  const database = await openEmbeddedDatabase(join(folder, "database"));
+  await database.query(
+    `UPDATE vivavoce.profiles SET name = NULL, data = replace(data, '"kind":', '"externalId":"carol","kind":') WHERE id = 'mallory'`,
+  );
+  await database.close();
+  for (let start = 0; start < 2; start++) {
+    store = await openEmbeddedStore(folder);
+    await expect(store.profiles.get("scope", "mallory")).rejects.toMatchObject({ name: "SealError", code: "damaged" });
+    expect((await store.profiles.list("scope", null, 10)).map(({ id }) => id)).toEqual(["alice"]);
+    await store.close();
+  }
 });
 
 test("are not found without the scope's secret, and no owner is created a second time", async () => {

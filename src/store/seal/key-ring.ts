@@ -145,14 +145,19 @@ export class KeyRing {
     return secret;
   }
 
+  /** Whether there is a secret of this name already. */
+  async hasSecret(scopeId: string): Promise<boolean> {
+    const id = await secretId(scopeId);
+    return (await this.shelf.find(SECRETS, [id])).has(id);
+  }
+
   /** From now on the scope's secret is never created: if it is missing, it was lost. */
   expectSecret(scopeId: string): void {
     this.#withSecret.add(scopeId);
   }
 
   async #readSecret(scopeId: string): Promise<Uint8Array> {
-    const named = new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(scopeId)));
-    const id = toHex(named.subarray(0, 16));
+    const id = await secretId(scopeId);
     return untilUncontended(`the secret of scope ${scopeId}`, async () => {
       const wrapped = (await this.shelf.find(SECRETS, [id])).get(id);
       if (wrapped) return (await this.#unwrapRaw(SECRETS, wrapped)) ?? undefined;
@@ -280,6 +285,11 @@ export class KeyRing {
     this.#held.set(heldAs(scopeId, id), key);
     if (this.#held.size > KEYS_HELD) this.#held.delete(this.#held.keys().next().value!);
   }
+}
+
+async function secretId(scopeId: string): Promise<KeyId> {
+  const named = new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(scopeId)));
+  return toHex(named.subarray(0, 16));
 }
 
 /** The names of our own scopes begin with a NUL. */

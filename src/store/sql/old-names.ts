@@ -6,13 +6,16 @@ import type { Queries } from "./database.js";
 import { keyOf } from "./text.js";
 
 const PROFILES_AT_ONCE = 500;
+/** The keys have a secret of this name, which cannot be a scope id, once all names are sealed: a later unsealed one is not from us. */
+const ALL_SEALED = "\0sealed names";
 
 /**
- * Seals them, a few profiles at a time; replicas take turns. A profile whose key is missing keeps its
- * name unsealed until the key is back. `true` if there were any.
+ * Seals them, a few profiles at a time; replicas take turns. A profile whose key is missing keeps its name unsealed, and cannot be read, until a
+ * start after the key is back. `true` if there were any.
  */
 export async function sealOldNames(context: SqlContext): Promise<boolean> {
-  const { database, names } = context;
+  const { database, vault, names } = context;
+  if (await vault.ring.hasSecret(ALL_SEALED)) return false;
   const scopes = await database.query<{ scope_id: string }>(
     `SELECT scope_id FROM vivavoce.scopes s
      WHERE EXISTS (SELECT 1 FROM vivavoce.profiles p WHERE p.scope = s.scope AND p.name IS NULL)`,
@@ -27,6 +30,8 @@ export async function sealOldNames(context: SqlContext): Promise<boolean> {
       sealed ||= after !== null;
     }
   }
+  const left = await database.query("SELECT 1 FROM vivavoce.profiles WHERE name IS NULL LIMIT 1");
+  if (left.length === 0) await vault.ring.secret(ALL_SEALED);
   return sealed;
 }
 

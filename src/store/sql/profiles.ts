@@ -33,7 +33,7 @@ interface ProfileRow extends Record<string, unknown> {
   readonly key_id: KeyId;
   readonly data: string;
   readonly template: Uint8Array | null;
-  /** Sealed; `null` if an earlier version wrote it into the data and the key to seal it is missing. */
+  /** Sealed; `null` if an earlier version wrote it into the data and the key to seal it was missing, or if the row was altered. */
   readonly name: Uint8Array | null;
   /** JSON. */
   readonly consent: string | null;
@@ -71,6 +71,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
   async function selectOne(scopeId: Id, where: string, values: readonly unknown[]): Promise<Profile | null> {
     const [row] = await database.query<ProfileRow>(`${PROFILE} ${where}`, values);
     if (!row) return null;
+    if (row.name === null) throw unsealed(plainOf(row).id);
     const [profile] = await readProfiles(context, [row]);
     if (!profile) await vault.assertDestroyed(scopeId, plainOf(row).id, row.key_id);
     return profile ?? null;
@@ -401,9 +402,7 @@ async function insertSegment(tx: Queries, profile: readonly string[], row: Segme
   );
 }
 
-type PlainProfile = Pick<Profile, "id" | "scopeId" | "tag" | "createdAt"> & {
-  readonly owner: NamelessOwner & { readonly externalId?: string };
-};
+type PlainProfile = Pick<Profile, "id" | "scopeId" | "tag" | "createdAt"> & { readonly owner: NamelessOwner };
 
 /** The data names the place that the sealed parts are bound to: if all of them were copied from another row, only this shows it. */
 function plainOf({ scope, id, data }: ProfileRow): PlainProfile {
@@ -415,7 +414,14 @@ function plainOf({ scope, id, data }: ProfileRow): PlainProfile {
 const moved = (profileId: Id) =>
   new SealError("damaged", `the profile ${profileId} has the data of another one; restore it from a backup`);
 
-/** Rows of one scope. A profile whose key was destroyed in the meantime is erased, and left out. */
+const unsealed = (profileId: Id) =>
+  new SealError(
+    "damaged",
+    `the name of profile ${profileId} is not sealed (its key was missing at the start, or its row was altered): restore the keys or the database ` +
+      "from a backup and start again, or delete the profile",
+  );
+
+/** Rows of one scope. A profile whose key was destroyed in the meantime is erased, and left out, like one whose name is not sealed. */
 async function readProfiles({ vault }: SqlContext, rows: readonly ProfileRow[]): Promise<Profile[]> {
   const plain = rows.map(plainOf);
   const sealed = rows.flatMap(({ name, template }, i) => {
@@ -430,12 +436,11 @@ async function readProfiles({ vault }: SqlContext, rows: readonly ProfileRow[]):
   return rows.flatMap((row, i) => {
     const name = row.name && opened[next++];
     const bytes = row.template && opened[next++];
-    if ((row.name && !name) || (row.template && !bytes)) return [];
-    const { owner } = plain[i]!;
+    if (!name || (row.template && !bytes)) return [];
     return [
       {
         ...plain[i]!,
-        owner: { ...owner, externalId: name ? decodeJson(name) : owner.externalId! },
+        owner: { ...plain[i]!.owner, externalId: decodeJson(name) },
         printType: row.print_type === null ? null : unescapeText(row.print_type),
         printVersion: row.print_version,
         generation: Number(row.generation),
