@@ -183,12 +183,10 @@ export async function finishErasures(context: IdbContext): Promise<void> {
   const { db, vault } = context;
   await destroyDoomed(context, await db.getAll("doomedKeys"));
   for (const { scopeId } of await db.getAll("scopes")) {
-    const destroyed = new Set<string>();
-    for await (const keyIds of vault.ring.shelf.destroyed(scopeId)) for (const keyId of keyIds) destroyed.add(keyId);
-    if (destroyed.size === 0) continue;
-    for (const { id, keyId } of await db.getAll("profiles", within(scopeId))) {
-      if (destroyed.has(keyId)) await eraseProfile(context, scopeId, id);
-    }
+    const profiles = await db.getAll("profiles", within(scopeId));
+    const keyIds = profiles.map(({ keyId }) => keyId);
+    const destroyed = await vault.ring.shelf.destroyedOf(scopeId, keyIds);
+    for (const { id, keyId } of profiles) if (destroyed.has(keyId)) await eraseProfile(context, scopeId, id);
   }
   await finishRekeying(context);
 }

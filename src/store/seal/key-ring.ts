@@ -54,8 +54,6 @@ export interface KeyShelf {
   all(scopeId: string): AsyncIterable<WrappedKey[]>;
   /** Destroyed for good when it resolves. Unknown ids are skipped. */
   destroy(scopeId: string, ids: readonly KeyId[]): Promise<void>;
-  /** The destroyed profile keys, in batches. */
-  destroyed(scopeId: string): AsyncIterable<KeyId[]>;
   /** Those of these ids that are destroyed profile keys. */
   destroyedOf(scopeId: string, ids: readonly KeyId[]): Promise<Set<KeyId>>;
   close(): Promise<void>;

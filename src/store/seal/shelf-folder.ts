@@ -155,9 +155,6 @@ async function openLocked(folder: string, aead: Aead, options: MasterKeys, lock:
     async destroy(scopeId, ids) {
       await (await writableFileOf(scopeId)).destroy(ids);
     },
-    async *destroyed(scopeId) {
-      yield (await fileOf(scopeId)).destroyed();
-    },
     async destroyedOf(scopeId, ids) {
       const file = await fileOf(scopeId);
       return new Set(ids.filter((id) => file.wasDestroyed(id)));
@@ -315,10 +312,6 @@ class SlotFile {
 
   find(id: KeyId): WrappedKey | undefined {
     return this.#keys.get(id)?.key;
-  }
-
-  destroyed(): KeyId[] {
-    return [...this.#destroyed];
   }
 
   wasDestroyed(id: KeyId): boolean {

@@ -91,12 +91,9 @@ export async function openIndexedDbShelf(name: string): Promise<KeyShelf> {
       }
       await tx.done;
     },
-    async *destroyed(scopeId) {
-      yield (await db.getAll("destroyed", within(scopeId))).map(({ id }) => id);
-    },
     async destroyedOf(scopeId, ids) {
-      const known = await Promise.all(ids.map((id) => db.getKey("destroyed", [scopeId, id])));
-      return new Set(ids.filter((_, i) => known[i] !== undefined));
+      const destroyed = new Set((await db.getAllKeys("destroyed", within(scopeId))).map(([, id]) => id));
+      return new Set(ids.filter((id) => destroyed.has(id)));
     },
     async close() {
       db.close();

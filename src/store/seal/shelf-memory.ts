@@ -58,9 +58,6 @@ export function createMemoryShelf(aead: Aead): KeyShelf {
         known.delete(id);
       }
     },
-    async *destroyed(scopeId) {
-      yield [...(destroyed.get(scopeId) ?? [])];
-    },
     async destroyedOf(scopeId, ids) {
       return new Set(ids.filter((id) => destroyed.get(scopeId)?.has(id)));
     },

@@ -41,6 +41,9 @@ const TABLES = `
   CREATE INDEX IF NOT EXISTS data_keys_generation ON vivavoce_keys.data_keys (scope, generation);
 `;
 
+const LIVE_KEYS = `SELECT id, purpose, generation, wrapped FROM vivavoce_keys.data_keys
+  WHERE scope = $1 AND wrapped IS NOT NULL`;
+
 /** Takes ownership of the database: closing the shelf closes it, and so does a failure to open it. */
 export async function openPostgresShelf(database: Database, aead: Aead, keys: MasterKeys): Promise<KeyShelf> {
   try {
@@ -93,19 +96,6 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
     const nextCheck = await master.check(ringIdentity);
     await tx.query("UPDATE vivavoce_keys.ring SET master_check = $1", [nextCheck]);
     return nextCheck;
-  }
-
-  async function* pages<Row extends { id: KeyId }>(scopeId: string, columns: string, condition: string) {
-    for (let after = ""; ; ) {
-      const rows: Row[] = await database.query<Row & Record<string, unknown>>(
-        `SELECT ${columns} FROM vivavoce_keys.data_keys
-         WHERE scope = $1 AND ${condition} AND id > $2 ORDER BY id LIMIT ${BATCH}`,
-        [keyOf(scopeId), after],
-      );
-      if (rows.length === 0) return;
-      yield rows;
-      after = rows.at(-1)!.id;
-    }
   }
 
   return {
@@ -164,14 +154,20 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
       await unlessReferenced(update);
     },
     async find(scopeId, ids) {
-      const rows = await database.query<KeyRow>(
-        `SELECT id, purpose, generation, wrapped FROM vivavoce_keys.data_keys
-         WHERE scope = $1 AND id = ANY($2::text[]) AND wrapped IS NOT NULL`,
-        [keyOf(scopeId), ids],
-      );
+      const rows = await database.query<KeyRow>(`${LIVE_KEYS} AND id = ANY($2::text[])`, [keyOf(scopeId), ids]);
       return new Map(rows.map((row) => [row.id, row]));
     },
-    all: (scopeId) => pages<KeyRow>(scopeId, "id, purpose, generation, wrapped", "wrapped IS NOT NULL"),
+    async *all(scopeId) {
+      for (let after = ""; ; ) {
+        const rows: KeyRow[] = await database.query<KeyRow>(`${LIVE_KEYS} AND id > $2 ORDER BY id LIMIT ${BATCH}`, [
+          keyOf(scopeId),
+          after,
+        ]);
+        if (rows.length === 0) return;
+        yield rows;
+        after = rows.at(-1)!.id;
+      }
+    },
     async destroy(scopeId, ids) {
       const which = [keyOf(scopeId), ids];
       await database.transaction(async (tx) => {
@@ -190,9 +186,6 @@ async function open(database: Database, aead: Aead, keys: MasterKeys): Promise<K
           which,
         );
       });
-    },
-    async *destroyed(scopeId) {
-      for await (const rows of pages(scopeId, "id", "wrapped IS NULL")) yield rows.map(({ id }) => id);
     },
     async destroyedOf(scopeId, ids) {
       const rows = await database.query<{ id: KeyId }>(

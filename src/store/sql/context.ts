@@ -70,12 +70,6 @@ export async function readDoomed({ database }: SqlContext): Promise<DoomedKey[]>
   return rows.map(({ key_id, scope_id }) => ({ keyId: key_id, scopeId: JSON.parse(scope_id) }));
 }
 
-/** Every scope that has, or had, an owner: its key in the tables and its id. */
-export async function scopesOf({ database }: SqlContext): Promise<{ scope: string; scopeId: string }[]> {
-  const rows = await database.query<{ scope: string; scope_id: string }>("SELECT scope, scope_id FROM vivavoce.scopes");
-  return rows.map(({ scope, scope_id }) => ({ scope, scopeId: JSON.parse(scope_id) }));
-}
-
 function byScope(keys: readonly DoomedKey[]): Map<string, KeyId[]> {
   const scopes = new Map<string, KeyId[]>();
   for (const { scopeId, keyId } of keys) scopes.set(scopeId, [...(scopes.get(scopeId) ?? []), keyId]);

@@ -1,16 +1,26 @@
 /** Removes everything that belongs to a profile in one transaction; the keys are destroyed after the commit. */
 import type { Id, OnUnopened } from "../port.js";
 import type { DoomedKey, KeyId } from "../seal/key-ring.js";
-import { destroyDoomed, doom, type SqlContext, scopesOf } from "./context.js";
+import { destroyDoomed, doom, type SqlContext } from "./context.js";
 import type { Queries } from "./database.js";
 import { markPrintChanged } from "./print-changes.js";
 import { AUDIO_MODELS, MEDIA, replaceSessionKeys } from "./recordings.js";
 import { escapeText, keyOf, unescapeText } from "./text.js";
 
-const KEYS_AT_ONCE = 2_000;
+/** `false` if there is no such profile. */
+export async function eraseProfile(
+  context: SqlContext,
+  scopeId: Id,
+  id: Id,
+  onUnopened?: OnUnopened,
+): Promise<boolean> {
+  const doomed = await context.database.transaction((tx) => eraseRows(tx, context, scopeId, id, onUnopened));
+  await destroyDoomed(context, doomed ?? []);
+  return doomed !== null;
+}
 
 /** The keys to destroy; `null` if there is no such profile. Locks owner, profile, sessions, scope in this order, like all other code. */
-export async function eraseRows(
+async function eraseRows(
   tx: Queries,
   context: SqlContext,
   scopeId: Id,
@@ -111,27 +121,4 @@ async function eraseRecordings(tx: Queries, profile: readonly string[]): Promise
     profile,
   );
   return rows.map(({ session }) => unescapeText(session));
-}
-
-/**
- * Finishes interrupted erasures: keys whose rows were removed just before a crash, and profiles whose keys are destroyed but whose rows are
- * back, because a power cut undid the database's last writes or a backup was restored.
- */
-export async function finishErasures(context: SqlContext, doomed: readonly DoomedKey[]): Promise<void> {
-  const { database, vault } = context;
-  await destroyDoomed(context, doomed);
-  for (const { scope, scopeId } of await scopesOf(context)) {
-    for await (const keyIds of vault.ring.shelf.destroyed(scopeId)) {
-      for (let at = 0; at < keyIds.length; at += KEYS_AT_ONCE) {
-        const back = await database.query<{ id: string }>(
-          "SELECT id FROM vivavoce.profiles WHERE scope = $1 AND key_id = ANY($2::text[])",
-          [scope, keyIds.slice(at, at + KEYS_AT_ONCE)],
-        );
-        for (const { id } of back) {
-          const keys = await database.transaction((tx) => eraseRows(tx, context, scopeId, unescapeText(id)));
-          await destroyDoomed(context, keys ?? []);
-        }
-      }
-    }
-  }
 }

@@ -1,8 +1,13 @@
-/** Finds profiles with missing keys (a damaged key file, or keys older than the database) at the start, so that the log names them. */
+/**
+ * Compares profiles and keys at the start. Profiles with missing keys (a damaged key file, or keys older than the database) are found, so that the
+ * log names them. Profiles whose keys are destroyed but whose rows are back, because a power cut undid the database's last writes or a backup
+ * was restored, are erased again.
+ */
 import { SealError } from "../errors.js";
 import type { Id } from "../port.js";
 import type { KeyId, WrappedKey } from "../seal/key-ring.js";
 import type { SqlContext } from "./context.js";
+import { eraseProfile } from "./erasure.js";
 import { unescapeText } from "./text.js";
 
 /** Keys that the database names and the keys do not have. */
@@ -20,7 +25,7 @@ export interface LostKeys {
 const AT_ONCE = 10_000;
 const EXAMPLES = 5;
 
-export async function findLostKeys(context: SqlContext): Promise<LostKeys> {
+export async function compareWithKeys(context: SqlContext): Promise<LostKeys> {
   const { database, vault, names } = context;
   const examples: { scopeId: Id; profileId: Id }[] = [];
   const lostScopes = new Map<Id, string>();
@@ -38,9 +43,15 @@ export async function findLostKeys(context: SqlContext): Promise<LostKeys> {
     for await (const page of profileKeys(context, scope)) {
       const ids = page.map(({ key_id }) => key_id);
       const there = await vault.ring.shelf.find(scopeId, ids);
+      const missing = ids.filter((id) => !there.has(id));
+      const destroyed = await vault.ring.shelf.destroyedOf(scopeId, missing);
       // One key of each generation shows whether the scope's key is the one that wrapped it.
       for (const { id } of oneOfEach(there.values())) note(await faultOf(vault.ring.open(scopeId, [id])));
       for (const { id, key_id } of page) {
+        if (destroyed.has(key_id)) {
+          await eraseProfile(context, scopeId, unescapeText(id));
+          continue;
+        }
         of++;
         if (there.has(key_id) && !lostScopes.has(scopeId)) continue;
         profiles++;

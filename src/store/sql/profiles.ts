@@ -16,9 +16,9 @@ import {
 } from "../port.js";
 import type { DataKey, KeyId } from "../seal/key-ring.js";
 import { keyIdOf, segmentPlace, templatePlace } from "../seal/vault.js";
-import { destroyDoomed, inStoreWords, records, type SqlContext } from "./context.js";
+import { inStoreWords, records, type SqlContext } from "./context.js";
 import { type Queries, wasRefused } from "./database.js";
-import { eraseRows } from "./erasure.js";
+import { eraseProfile } from "./erasure.js";
 import { namePlace } from "./names.js";
 import { markPrintChanged } from "./print-changes.js";
 import { escapeText, keyOf, rowKey, textOrNull, unescapeText } from "./text.js";
@@ -262,12 +262,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       });
     },
 
-    async erase(scopeId, id, onUnopened) {
-      const doomed = await database.transaction((tx) => eraseRows(tx, context, scopeId, id, onUnopened));
-      if (!doomed) return false;
-      await destroyDoomed(context, doomed);
-      return true;
-    },
+    erase: (scopeId, id, onUnopened) => eraseProfile(context, scopeId, id, onUnopened),
 
     async *prints(scopeId, kind) {
       let after = "";

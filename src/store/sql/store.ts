@@ -5,13 +5,12 @@ import type { Store } from "../port.js";
 import { nodeAead } from "../seal/aead-node.js";
 import { KeyRing, type KeyShelf } from "../seal/key-ring.js";
 import { Vault } from "../seal/vault.js";
-import { readDoomed, type SqlContext } from "./context.js";
+import { destroyDoomed, readDoomed, type SqlContext } from "./context.js";
 import type { Database } from "./database.js";
 import { assertDocumentKey, createDocuments } from "./documents.js";
-import { finishErasures } from "./erasure.js";
 import { createGroups } from "./groups.js";
 import { createJobs } from "./jobs.js";
-import { findLostKeys, type LostKeys } from "./lost-keys.js";
+import { compareWithKeys, type LostKeys } from "./lost-keys.js";
 import { migrate } from "./migrations.js";
 import { OwnerNames } from "./names.js";
 import { sealOldNames } from "./old-names.js";
@@ -69,8 +68,8 @@ export async function createSqlStore(
     await migrate(database);
     await bindKeys(database, shelf);
     await assertDocumentKey(context);
-    await finishErasures(context, await readDoomed(context));
-    lost = await findLostKeys(context);
+    await destroyDoomed(context, await readDoomed(context));
+    lost = await compareWithKeys(context);
     if (await sealOldNames(context)) await forgetOldRows(database);
   } catch (error) {
     await database.close();
