@@ -27,11 +27,11 @@ export async function createMasterSeal(aead: Aead, keys: MasterKeys): Promise<Ma
   const previous = await importMaster(aead, keys.previousMasterKey);
 
   async function seal(key: AeadKey | null, plain: Uint8Array, context: Uint8Array): Promise<string> {
-    return toBase64(key ? await aead.seal(key, plain, context) : plain);
+    return Buffer.from(key ? await aead.seal(key, plain, context) : plain).toString("base64");
   }
   async function open(key: AeadKey | null, text: string, context: Uint8Array): Promise<Uint8Array | null> {
-    const bytes = fromBase64(text);
-    return key && bytes ? aead.open(key, bytes, context) : bytes;
+    const bytes = new Uint8Array(Buffer.from(text, "base64"));
+    return key ? aead.open(key, bytes, context) : bytes;
   }
   async function opensCheck(key: AeadKey | null, identity: string, check: string | null): Promise<boolean> {
     if (key === null || check === null) return key === null && check === null;
@@ -82,17 +82,4 @@ async function importMaster(aead: Aead, raw: Uint8Array | undefined): Promise<Ae
 
 function contextOf(...parts: (string | number)[]): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(["vivavoce master", ...parts]));
-}
-
-function toBase64(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes));
-}
-
-/** `null` if the text is damaged. */
-function fromBase64(text: string): Uint8Array | null {
-  try {
-    return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
-  } catch {
-    return null;
-  }
 }
