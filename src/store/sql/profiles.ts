@@ -93,17 +93,10 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     return key && { key, generation: Number(row.generation) };
   }
 
-  async function selectPrints(
-    where: string,
-    values: readonly unknown[],
-  ): Promise<{ prints: Print[]; last: string | null }> {
-    const rows = await database.query<ProfileRow>(`${PROFILE} WHERE ${where}`, values);
+  /** Of trained profiles. */
+  async function printsIn(rows: readonly ProfileRow[]): Promise<Print[]> {
     const profiles = await readProfiles(context, rows);
-    const last = rows.at(-1);
-    return {
-      prints: profiles.filter(mayBeUsed).map((profile) => printOf(profile, profile.template!)),
-      last: last ? plainOf(last).id : null,
-    };
+    return profiles.filter(mayBeUsed).map((profile) => printOf(profile, profile.template!));
   }
 
   return {
@@ -153,16 +146,17 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
 
     async list(scopeId, after, limit) {
       const found: Profile[] = [];
-      for (let last = after ?? ""; found.length < limit; ) {
+      for (let last = escapeText(after ?? ""); found.length < limit; ) {
         const wanted = limit - found.length;
         const rows = await database.query<ProfileRow>(`${PROFILE} WHERE scope = $1 AND id > $2 ORDER BY id LIMIT $3`, [
-          ...rowKey(scopeId, last),
+          keyOf(scopeId),
+          last,
           wanted,
         ]);
         found.push(...(await readProfiles(context, rows)));
         // A short page means the end, so profiles erased meanwhile must not make a page short.
         if (rows.length < wanted) break;
-        last = plainOf(rows.at(-1)!).id;
+        last = rows.at(-1)!.id;
       }
       return found;
     },
@@ -265,16 +259,12 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     erase: (scopeId, id, onUnopened) => eraseProfile(context, scopeId, id, onUnopened),
 
     async *prints(scopeId, kind) {
-      let after = "";
-      for (;;) {
-        const batch: { prints: Print[]; last: string | null } = await selectPrints(
-          `scope = $1 AND kind = $2 AND template IS NOT NULL AND id > $3
-           ORDER BY id LIMIT ${PRINTS_AT_ONCE}`,
-          [keyOf(scopeId), kind, escapeText(after)],
-        );
-        yield* batch.prints;
-        if (batch.last === null) return;
-        after = batch.last;
+      const batch = `${PROFILE} WHERE scope = $1 AND kind = $2 AND template IS NOT NULL AND id > $3
+        ORDER BY id LIMIT ${PRINTS_AT_ONCE}`;
+      for (let after: string | undefined = ""; after !== undefined; ) {
+        const rows: ProfileRow[] = await database.query<ProfileRow>(batch, [keyOf(scopeId), kind, after]);
+        yield* await printsIn(rows);
+        after = rows.at(-1)?.id;
       }
     },
 
@@ -282,11 +272,11 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       const wanted = [...new Set(ids)].map(escapeText);
       const found: Print[] = [];
       for (let at = 0; at < wanted.length; at += PRINTS_AT_ONCE) {
-        const { prints } = await selectPrints("scope = $1 AND id = ANY($2::text[]) AND template IS NOT NULL", [
-          keyOf(scopeId),
-          wanted.slice(at, at + PRINTS_AT_ONCE),
-        ]);
-        found.push(...prints);
+        const rows = await database.query<ProfileRow>(
+          `${PROFILE} WHERE scope = $1 AND id = ANY($2::text[]) AND template IS NOT NULL`,
+          [keyOf(scopeId), wanted.slice(at, at + PRINTS_AT_ONCE)],
+        );
+        found.push(...(await printsIn(rows)));
       }
       return found;
     },
