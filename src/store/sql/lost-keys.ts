@@ -38,7 +38,7 @@ export async function compareWithKeys(context: SqlContext): Promise<LostKeys> {
     const note = (reason: string | null) => reason !== null && lostScopes.set(scopeId, reason);
     if (names_check !== null) {
       vault.ring.expectSecret(scopeId);
-      note(await faultOf(names.assertSecret(scopeId, names_check)));
+      note(await faultOf(names.digestKey(scopeId, names_check)));
     }
     for await (const page of profileKeys(context, scope)) {
       const ids = page.map(({ key_id }) => key_id);

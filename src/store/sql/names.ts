@@ -32,7 +32,7 @@ export class OwnerNames {
       "SELECT names_check FROM vivavoce.scopes WHERE scope = $1",
       [keyOf(scopeId)],
     );
-    return row?.names_check ? digestOf(await this.#digestKey(scopeId, row.names_check), name) : null;
+    return row?.names_check ? digestOf(await this.digestKey(scopeId, row.names_check), name) : null;
   }
 
   /** The same for a scope that may be new: adds the scope, with a check value for its key. */
@@ -44,12 +44,7 @@ export class OwnerNames {
        ON CONFLICT (scope) DO UPDATE SET names_check = coalesce(s.names_check, excluded.names_check) RETURNING names_check`,
       [keyOf(scopeId), JSON.stringify(scopeId), checkOf(await this.#derive(scopeId))],
     );
-    return digestOf(await this.#digestKey(scopeId, row!.names_check), name);
-  }
-
-  /** Throws "key-lost" if the scope's secret is missing or another one. */
-  async assertSecret(scopeId: Id, check: string): Promise<void> {
-    await this.#digestKey(scopeId, check);
+    return digestOf(await this.digestKey(scopeId, row!.names_check), name);
   }
 
   seal(key: DataKey, scopeId: Id, profileId: Id, name: string): Promise<Uint8Array> {
@@ -57,8 +52,11 @@ export class OwnerNames {
     return this.vault.seal(key, namePlace(scopeId, profileId), encodeJson(name));
   }
 
-  /** With a wrong key no owner would be found, and every owner could be created a second time. */
-  async #digestKey(scopeId: Id, check: string): Promise<Uint8Array> {
+  /**
+   * Throws "key-lost" if the scope's secret is missing or another one: with a wrong key no owner would be found, and every owner could be created
+   * a second time.
+   */
+  async digestKey(scopeId: Id, check: string): Promise<Uint8Array> {
     const key = await this.#derive(scopeId);
     if (!timingSafeEqual(Buffer.from(checkOf(key)), Buffer.from(check)))
       throw keyLost(`the secret of scope ${scopeId} is missing`);

@@ -326,7 +326,7 @@ async function insertProfile(
       escapeText(owner.id),
       owner.kind,
       keyOf(tag),
-      printType === null ? null : escapeText(printType),
+      textOrNull(printType),
       printVersion,
       status,
       keyId,
@@ -353,13 +353,7 @@ async function insertOwner(tx: Queries, owner: NamelessOwner, ownerKey: string):
 
 type PlainSegment = { readonly addedAt: number; readonly processed: PlainProcessed };
 
-interface SegmentRow {
-  readonly audioModel: string;
-  readonly media: string;
-  readonly partOf: string | null;
-  readonly data: string;
-  readonly voice: Uint8Array;
-}
+type SegmentRow = Awaited<ReturnType<typeof sealSegment>>;
 
 /** A profile keeps its own copy of what was enrolled, sealed with its own key: sessions and their recordings can be deleted. */
 async function sealSegment(
@@ -368,7 +362,7 @@ async function sealSegment(
   scopeId: Id,
   profileId: Id,
   { addedAt, processed }: EnrollmentSegment,
-): Promise<SegmentRow> {
+) {
   const { plain, content } = splitProcessed(processed);
   return {
     audioModel: escapeText(processed.id),
