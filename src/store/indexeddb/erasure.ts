@@ -28,22 +28,7 @@ export async function eraseProfile(
 const REKEY_PREFIX = "rekey ";
 
 async function removeRows({ db }: IdbContext, scopeId: Id, id: Id): Promise<{ key: DoomedKey } | null> {
-  const tx = db.transaction(
-    [
-      "profiles",
-      "segments",
-      "owners",
-      "groups",
-      "media",
-      "processed",
-      "checks",
-      "scopes",
-      "printChanges",
-      "doomedKeys",
-      "settings",
-    ],
-    "readwrite",
-  );
+  const tx = db.transaction([...db.objectStoreNames], "readwrite");
   const profile = await tx.objectStore("profiles").get([scopeId, id]);
   if (!profile) {
     await tx.done;
