@@ -42,8 +42,20 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
     });
   }
 
-  const readPrints = async (scopeId: Id, trained: readonly StoredProfile[]): Promise<Print[]> =>
-    (await readAll(scopeId, trained)).map((profile) => printOf(profile, profile.template!));
+  async function readOne(scopeId: Id, stored: StoredProfile | undefined): Promise<Profile | null> {
+    return (stored && (await readAll(scopeId, [stored]))[0]) ?? null;
+  }
+
+  async function storedOf(scopeId: Id, ids: readonly Id[]): Promise<StoredProfile[]> {
+    const tx = db.transaction("profiles");
+    const stored = await Promise.all([...new Set(ids)].map((id) => tx.store.get([scopeId, id])));
+    return stored.flatMap((profile) => profile ?? []);
+  }
+
+  async function readPrints(scopeId: Id, stored: readonly StoredProfile[]): Promise<Print[]> {
+    const trained = stored.filter((profile) => profile.sealed !== null && mayBeUsed(profile));
+    return (await readAll(scopeId, trained)).map((profile) => printOf(profile, profile.template!));
+  }
 
   /** To seal more for the profile; `null` if it does not exist or its key was destroyed, which means that it is erased. */
   async function keyOfProfile(scopeId: Id, profile: StoredProfile | undefined): Promise<DataKey | null> {
@@ -93,35 +105,24 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
         await vault.ring.destroy(scopeId, [key.id]);
         throw error;
       }
-      return (await readAll(scopeId, [stored]))[0] ?? null;
+      return readOne(scopeId, stored);
     },
 
-    async get(scopeId, id) {
-      const stored = await db.get("profiles", [scopeId, id]);
-      return (stored && (await readAll(scopeId, [stored]))[0]) ?? null;
-    },
+    get: async (scopeId, id) => readOne(scopeId, await db.get("profiles", [scopeId, id])),
 
-    async getMany(scopeId, ids) {
-      const stored = await Promise.all([...new Set(ids)].map((id) => db.get("profiles", [scopeId, id])));
-      const found = stored.flatMap((profile) => profile ?? []);
-      return readAll(scopeId, found);
-    },
+    getMany: async (scopeId, ids) => readAll(scopeId, await storedOf(scopeId, ids)),
 
-    async find(scopeId, kind, externalId, tag) {
-      const stored = await findStored(scopeId, kind, externalId, tag);
-      return (stored && (await readAll(scopeId, [stored]))[0]) ?? null;
-    },
+    find: async (scopeId, ...name) => readOne(scopeId, await findStored(scopeId, ...name)),
 
     async list(scopeId, after, limit) {
       const found: Profile[] = [];
-      let range = afterId(scopeId, after);
-      while (found.length < limit) {
+      for (let last = after; found.length < limit; ) {
         const wanted = limit - found.length;
-        const stored = await db.getAll("profiles", range, wanted);
+        const stored = await db.getAll("profiles", afterId(scopeId, last), wanted);
         found.push(...(await readAll(scopeId, stored)));
         // A short page means the end, so profiles erased meanwhile must not make a page short.
         if (stored.length < wanted) break;
-        range = IDBKeyRange.bound([scopeId, stored.at(-1)!.id], [scopeId, []], true);
+        last = stored.at(-1)!.id;
       }
       return found;
     },
@@ -202,26 +203,15 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
     erase: (scopeId, id, onUnopened) => eraseProfile(context, scopeId, id, onUnopened),
 
     async *prints(scopeId, kind) {
-      let range = within(scopeId);
-      for (;;) {
-        const stored = await db.getAll("profiles", range, PRINTS_AT_ONCE);
-        const last = stored.at(-1);
-        if (!last) return;
-        const trained = stored.filter(({ owner, sealed }) => owner.kind === kind && sealed !== null).filter(mayBeUsed);
-        yield* await readPrints(scopeId, trained);
-        range = IDBKeyRange.bound([scopeId, last.id], [scopeId, []], true);
+      for (let after: Id | null | undefined = null; after !== undefined; ) {
+        const stored: StoredProfile[] = await db.getAll("profiles", afterId(scopeId, after), PRINTS_AT_ONCE);
+        const ofKind = stored.filter(({ owner }) => owner.kind === kind);
+        yield* await readPrints(scopeId, ofKind);
+        after = stored.at(-1)?.id;
       }
     },
 
-    async printsOf(scopeId, ids) {
-      const tx = db.transaction("profiles");
-      const stored = await Promise.all([...new Set(ids)].map((id) => tx.store.get([scopeId, id])));
-      await tx.done;
-      const trained = stored.filter(
-        (profile): profile is StoredProfile => profile !== undefined && profile.sealed !== null && mayBeUsed(profile),
-      );
-      return readPrints(scopeId, trained);
-    },
+    printsOf: async (scopeId, ids) => readPrints(scopeId, await storedOf(scopeId, ids)),
 
     async printsVersion(scopeId) {
       return (await db.get("scopes", scopeId))?.printsVersion ?? 0;
