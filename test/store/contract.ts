@@ -842,6 +842,48 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
     });
 
     describe("jobs", () => {
+      // The first of them: where stores share a database, jobs that other tests left would have to be worked on before, one each second.
+      test(
+        "run once, are retried when the handler throws, and fail after three attempts",
+        async () => {
+          const ours = await open({ now: () => now });
+          try {
+            const scope = newScope();
+            const [good, shaky, bad] = [jobOf(scope), jobOf(scope), jobOf(scope, { kind: "retrain" })];
+            const tries = new Map<string, number>();
+            await ours.jobs.create(good);
+            await ours.jobs.work(async (job: Job) => {
+              const count = (tries.get(job.id) ?? 0) + 1;
+              tries.set(job.id, count);
+              if (job.scopeId !== scope) return;
+              await ours.jobs.update(scope, job.id, { state: 2, progress: 0.5 });
+              if (job.id === bad.id || (job.id === shaky.id && count === 1)) throw new Error("not this time");
+              await ours.jobs.update(scope, job.id, { state: 3, progress: 1, result: { seen: job.request } });
+            });
+            for (const job of [shaky, bad]) await ours.jobs.create(job);
+            await expect
+              .poll(
+                async () => {
+                  const jobs = await Promise.all([good, shaky, bad].map(({ id }) => ours.jobs.get(scope, id)));
+                  return jobs.map((job) => job?.state);
+                },
+                { timeout: OPENING_TIMEOUT_MS / 2 },
+              )
+              .toEqual([3, 3, 4]);
+            expect([good, shaky, bad].map(({ id }) => tries.get(id))).toEqual([1, 2, 3]);
+            expect(await ours.jobs.get(scope, good.id)).toEqual({
+              ...good,
+              state: 3,
+              progress: 1,
+              result: { seen: good.request },
+            });
+          } finally {
+            await ours.close();
+          }
+        },
+        OPENING_TIMEOUT_MS,
+      );
+
       test("are kept and updated", async () => {
         const scope = newScope();
         const job = jobOf(scope);
@@ -875,6 +917,8 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
           jobOf(scope, { createdAt: 1000 }),
           jobOf(scope, { createdAt: 2000 }),
         ];
+        // Those of other tests.
+        await store.jobs.expire(2000);
         for (const job of [old, running, young]) await store.jobs.create(job);
         for (const { id } of [old, young]) await store.jobs.update(scope, id, { state: 3, result: ["all of it"] });
         expect(await store.jobs.expire(2000)).toBe(1);
@@ -906,47 +950,6 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(await left()).toEqual([500, 4000]);
         expect(await store.jobs.get(elsewhere.scopeId, elsewhere.id)).not.toBeNull();
       });
-
-      test(
-        "run once, are retried when the handler throws, and fail after three attempts",
-        async () => {
-          const ours = await open({ now: () => now });
-          try {
-            const scope = newScope();
-            const [good, shaky, bad] = [jobOf(scope), jobOf(scope), jobOf(scope, { kind: "retrain" })];
-            const tries = new Map<string, number>();
-            await ours.jobs.create(good);
-            await ours.jobs.work(async (job: Job) => {
-              const count = (tries.get(job.id) ?? 0) + 1;
-              tries.set(job.id, count);
-              if (job.scopeId !== scope) return;
-              await ours.jobs.update(scope, job.id, { state: 2, progress: 0.5 });
-              if (job.id === bad.id || (job.id === shaky.id && count === 1)) throw new Error("not this time");
-              await ours.jobs.update(scope, job.id, { state: 3, progress: 1, result: { seen: job.request } });
-            });
-            for (const job of [shaky, bad]) await ours.jobs.create(job);
-            await expect
-              .poll(
-                async () => {
-                  const jobs = await Promise.all([good, shaky, bad].map(({ id }) => ours.jobs.get(scope, id)));
-                  return jobs.map((job) => job?.state);
-                },
-                { timeout: 30_000 },
-              )
-              .toEqual([3, 3, 4]);
-            expect([good, shaky, bad].map(({ id }) => tries.get(id))).toEqual([1, 2, 3]);
-            expect(await ours.jobs.get(scope, good.id)).toEqual({
-              ...good,
-              state: 3,
-              progress: 1,
-              result: { seen: good.request },
-            });
-          } finally {
-            await ours.close();
-          }
-        },
-        OPENING_TIMEOUT_MS,
-      );
     });
 
     describe("documents", () => {
