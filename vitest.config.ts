@@ -66,6 +66,8 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // A second, the default, is too short on a busy machine.
+    expect: { poll: { timeout: 30_000 } },
     projects: [
       project("sources", "kernels", { include: ["test/**/*.test.ts"], exclude: [...library, ...bundles] }),
       project("library", "library", { include: library }),

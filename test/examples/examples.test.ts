@@ -180,7 +180,7 @@ it("desktop: opens a browser window, whose page enrolls and checks the microphon
   const url = String((await once(program.stdout, "data"))[0]).trim();
   const browser = await launch(at("voices/ada-4.wav"));
   try {
-    await vi.waitFor(() => expect(readFileSync(at("window.txt"), "utf8")).toContain(`--app=${url}`), 10_000);
+    await expect.poll(() => readFileSync(at("window.txt"), "utf8")).toContain(`--app=${url}`);
     expect(readFileSync(at("window.txt"), "utf8")).toContain(`--user-data-dir=${at("desktop-voices")}`);
     for (const path of ["desktop.mjs", "../package.json", "vivavoce/", "vivavoce/../index.js", "microphone/none.js"])
       expect((await fetch(url + path)).status, path).toBe(404);

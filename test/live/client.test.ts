@@ -147,7 +147,7 @@ it("a call that is closed while it connects leaves no connection behind", async 
   const { call } = await called(live.box.url, "pcm16", async () => {}, Watched);
   call.close();
   await expect(call.done).rejects.toMatchObject({ message: expect.stringContaining("closed by this program") });
-  await vi.waitFor(() => expect(opened.map(({ readyState }) => readyState)).toEqual([WebSocket.CLOSED]));
+  await expect.poll(() => opened.map(({ readyState }) => readyState)).toEqual([WebSocket.CLOSED]);
 });
 
 it("enrolls through a lost connection, and counts every segment once", async () => {
@@ -161,7 +161,7 @@ it("enrolls through a lost connection, and counts every segment once", async () 
     const speech = joined(take(500, 3), silence(1), take(500, 3), silence(1), take(500, 4));
     const all = pieces(bytesOf(speech), 320);
     for (const piece of all.slice(0, 250)) call.push(piece);
-    await vi.waitFor(() => expect(events.map(({ event }) => event.case)).toContain("segment"), 10_000);
+    await expect.poll(() => events.map(({ event }) => event.case)).toContain("segment");
     cut();
     for (const piece of all.slice(250)) call.push(piece);
     call.end();
@@ -217,7 +217,7 @@ async function slowCall(keptBytes: number, more: Partial<LiveCallOptions> = {}) 
 
 /** The connection after this many. */
 async function nextSocket(made: number): Promise<SlowSocket> {
-  await vi.waitFor(() => expect(SlowSocket.made).toHaveLength(made + 1), 10_000);
+  await expect.poll(() => SlowSocket.made).toHaveLength(made + 1);
   return SlowSocket.made[made]!;
 }
 

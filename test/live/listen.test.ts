@@ -8,7 +8,7 @@ import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import {
   ContextSchema,
@@ -329,7 +329,7 @@ describe("other clients", () => {
     send({ case: "start", value: { context, ...format, progressInterval: { nanos: 1 }, parties: [party] } });
     for (let i = 0; i < 1000; i++) send({ case: "audio", value: bytesOf(silence(0.1)) });
     const listened = () => impatient.logged.filter(({ operation }) => operation === "Listen");
-    await vi.waitFor(() => expect(listened()).toHaveLength(1), 30_000);
+    await expect.poll(() => listened()).toHaveLength(1);
     expect(await (await fetch(`${impatient.box.url}/metrics`)).text()).toContain("vivavoce_live_calls 0");
     clearInterval(pings);
     session.destroy();

@@ -1,5 +1,5 @@
 /** A live call whose caller loses its access. */
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { connect, LiveCall } from "../../src/client/index.js";
 import { type ListenResponse, StatusCode } from "../../src/contract/index.js";
@@ -40,7 +40,7 @@ async function opened(token: string) {
     onEvent: (event) => events.push(event),
     WebSocket,
   });
-  await vi.waitFor(() => expect(events).toHaveLength(1), 10_000);
+  await expect.poll(() => events).toHaveLength(1);
   return { call, events };
 }
 

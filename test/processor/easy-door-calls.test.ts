@@ -476,7 +476,7 @@ describe("live audio", () => {
     const listener = await voice.listen({}, rateHz, { signal: leaving.signal });
     await listener.push(take(7, 0.5));
     leaving.abort();
-    await vi.waitFor(() => expect(stop).toHaveBeenCalledOnce());
+    await expect.poll(() => stop).toHaveBeenCalledOnce();
     expect(await refusal(listener.push(take(7, 0.5)))).toMatchObject({ code: "CANCELLED" });
     await listener.close();
     expect(stop).toHaveBeenCalledOnce();

@@ -215,7 +215,7 @@ it("an engine without workers is logged as an error, and the box is not ready", 
   const faulty = await startBox(config, { engine, log: jsonLog("error", (line) => lines.push(line)) });
   try {
     expect((await fetch(`${faulty.url}/readyz`)).status).toBe(503);
-    await vi.waitFor(() => expect(lines.join()).toContain("no threads left"), { timeout: 10_000 });
+    await expect.poll(() => lines.join()).toContain("no threads left");
   } finally {
     await faulty.stop();
   }

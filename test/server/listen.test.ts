@@ -78,7 +78,7 @@ test("a request that also offers HTTP/2 is answered as if it did not, with its b
   for (let n = 1; n <= 12; n++) {
     socket.write(`POST /${n} HTTP/1.1\r\n${offer}Content-Length: 5\r\n\r\nhe`);
     socket.write("llo");
-    await vi.waitFor(() => expect(text.match(/answered/g)).toHaveLength(n));
+    await expect.poll(() => text.match(/answered/g)).toHaveLength(n);
   }
   socket.write(`GET /last HTTP/1.1\r\n${offer.replace("Upgrade,", "close, Upgrade,")}\r\n`);
   await closing(socket);
@@ -143,7 +143,7 @@ test("a request that comes while the port closes, on a connection that is busy, 
   busy.on("data", (chunk) => {
     text += chunk;
   });
-  await vi.waitFor(() => expect(first).not.toBeNull());
+  await expect.poll(() => first).not.toBeNull();
   busy.write("GET /next HTTP/1.1\r\nHost: x\r\n\r\n");
   const closed = port.close();
   first!.end("first");
@@ -369,7 +369,7 @@ test("clients of HTTP/2 that read nothing, or leave their side open, do not dela
     return socket;
   };
   const clients = [ask().pause(), ask().resume()];
-  await vi.waitFor(() => expect(asked).toBe(2));
+  await expect.poll(() => asked).toBe(2);
   await port.close();
   for (const client of clients) client.destroy();
 });
@@ -391,7 +391,7 @@ test.each([
       upgrade: ({ url }) => asked.push(url),
     });
     const socket = askOver(port.port, files && (await readFile(files.cert)), "/slow", "Connection: keep-alive");
-    await vi.waitFor(() => expect(asked).toEqual(["/slow"]));
+    await expect.poll(() => asked).toEqual(["/slow"]);
     socket.write(`GET /next HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`);
     await closing(socket.resume());
     expect(asked).toEqual(["/slow"]);

@@ -41,7 +41,7 @@ async function left(unanswered: string, others = ""): Promise<{ asked: string[];
   const leaving = new AbortController();
   const verified = voice.verify("ada", audio, { signal: leaving.signal });
   verified.catch(() => {});
-  await vi.waitFor(() => expect(asked).toContain(unanswered), { timeout: 20_000 });
+  await expect.poll(() => asked).toContain(unanswered);
   leaving.abort();
   return { asked, verified };
 }
@@ -106,7 +106,7 @@ it("a call ends with its time limit if its recording never ends, and reads no mo
   const call = operations.addMediaSegment(endless(), { timeoutMs: 100 });
   await expect(call).rejects.toMatchObject({ code: StatusCode.DEADLINE_EXCEEDED });
   expect(read).toBeGreaterThan(0);
-  await vi.waitFor(() => expect(isClosed).toBe(true));
+  await expect.poll(() => isClosed).toBe(true);
   const silent = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
   const other = operations.addMediaSegment(silent, { timeoutMs: 100 });
   await expect(other).rejects.toMatchObject({ code: StatusCode.DEADLINE_EXCEEDED });

@@ -154,7 +154,7 @@ it("a refused connection is closed although the client leaves its side open", as
   client.write("GET /none HTTP/1.1\r\nHost: box\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
   client.resume();
   await once(client, "end");
-  await vi.waitFor(() => expect(peer.destroyed).toBe(true));
+  await expect.poll(() => peer.destroyed).toBe(true);
   client.destroy();
 });
 
@@ -198,7 +198,7 @@ it("a peer that is refused cannot hold the connection by leaving its side open",
   const head = "GET /live HTTP/1.1\r\nHost: box\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n";
   client.write(`${head}${key}Sec-WebSocket-Protocol: vivavoce.live.v1, bearer.wrong\r\n\r\n`);
   client.resume();
-  await vi.waitFor(() => expect(peer.destroyed).toBe(true), 10_000);
+  await expect.poll(() => peer.destroyed).toBe(true);
   client.destroy();
 });
 
