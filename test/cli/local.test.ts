@@ -1,7 +1,9 @@
 /** The built command in separate processes, with the shipped model and an embedded store, as a user runs it. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync, statSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -364,15 +366,18 @@ describe("a box", () => {
   });
 
   it("ends if a telephone line's port is taken, and names that port", async () => {
-    const lines = ["one", "two"].map((name) => ({ name, dialect: "audiosocket", scope: "default", port: 29_092 }));
+    const holder = createServer().listen(0, "127.0.0.1");
+    await once(holder, "listening");
+    const { port } = holder.address() as AddressInfo;
+    const line = { name: "one", dialect: "audiosocket", scope: "default", port };
     const taken = await vivavoce(
       ...["serve", "--no-auth", "--port", "0", "--store", "memory", "--log-level", "error"],
-      ...["--set", `telephony=${JSON.stringify(lines)}`],
+      ...["--set", `telephony=${JSON.stringify([line])}`],
     );
+    holder.close();
     expect(taken.code).toBe(4);
-    expect(taken.err).toMatch(
-      /^error: port 29092 on 127\.0\.0\.1 is already in use\nhint: .*that line in telephony\n$/,
-    );
+    const used = `port ${port} on 127\\.0\\.0\\.1 is already in use`;
+    expect(taken.err).toMatch(new RegExp(`^error: ${used}\nhint: .*that line in telephony\n$`));
   });
 
   it("warns if tokens are off, and refuses that on a public address", async () => {

@@ -49,13 +49,12 @@ async function call(live: LiveBox, callSid: string, seconds: number) {
 }
 
 it("a call that stays after its result does not delay a stop", async () => {
-  const live = await lineOf(20);
+  // Longer than the test may take.
+  const live = await lineOf(600);
   const { socket, messages } = await call(live, "decided", 4);
   while (!messages.some((text) => text.includes('"result"'))) await wait(20);
   const closed = once(socket, "close");
-  const startedAt = performance.now();
   expect(await live.box.stop()).toBe(true);
-  expect(performance.now() - startedAt).toBeLessThan(10_000);
   await closed;
   expect(messages.at(-1)).toBe('{"type":"disconnect"}');
 });
