@@ -1,7 +1,7 @@
 /** Builds the page, loads engine and model in the background, and connects the modes to the stage. */
 import { element } from "./dom.js";
 import { EnrollMode } from "./enroll-mode.js";
-import { ModelLoadError, startFailureText } from "./failure.js";
+import { failureText, ModelLoadError, startFailureText } from "./failure.js";
 import { IdentifyMode } from "./identify-mode.js";
 import { language } from "./language.js";
 import { logo } from "./logo.js";
@@ -45,7 +45,12 @@ function show(name: keyof typeof modes): void {
     name === "people" ? [mode.controls, mode.outcome] : [mode.controls, stage.element, mode.outcome, stage.details];
   panel.replaceChildren(...parts);
   // A mode shows what needs the engine once it has loaded; if loading fails, the model bar says so.
-  mode.open(stage).catch(() => {});
+  mode.open(stage).catch((error: unknown) =>
+    loading.then(
+      () => panel.prepend(element("p", { class: "note", role: "alert" }, failureText(error))),
+      () => {},
+    ),
+  );
 }
 
 function begin(): void {

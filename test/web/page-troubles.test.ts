@@ -290,6 +290,34 @@ test("says that a voice could not be erased", { timeout: 120_000 }, async () => 
   await page.close();
 });
 
+test("says that voices can no longer be read", { timeout: 180_000 }, async () => {
+  const own = await browser.newContext();
+  const page = await own.newPage();
+  await page.goto(box.url);
+  await modelIs(page, "ready");
+  await page.fill("#name", "Anna");
+  await page.setInputFiles("#files", recordings);
+  await says(page, strings.enroll.trained("Anna"));
+  await page.evaluate(async () => {
+    const result = <T>(request: IDBRequest<T>) =>
+      new Promise<T>((resolve, reject) => {
+        request.onsuccess = () => resolve(request.result);
+        request.onerror = () => reject(request.error);
+      });
+    const store = (await result(indexedDB.open("vivavoce")))
+      .transaction("profiles", "readwrite")
+      .objectStore("profiles");
+    const [profile] = await result(store.getAll());
+    profile.sealed[profile.sealed.length - 1] ^= 1;
+    await result(store.put(profile));
+  });
+  for (const tab of ["#tab-people", "#tab-verify"]) {
+    await page.click(tab);
+    await says(page, strings.storage.unreadable);
+  }
+  await own.close();
+});
+
 test("a page that is ready can record when the network goes, or when the box was upgraded meanwhile", {
   timeout: 120_000,
 }, async () => {

@@ -191,7 +191,7 @@ export const de: Words = {
     closed:
       "Die Daten dieser Seite wurden gelöscht, oder eine neuere Version von ihr ist geöffnet. Laden Sie die Seite neu.",
     unreadable:
-      "Die Stimmen auf diesem Gerät sind nicht mehr lesbar, weil ihre Schlüssel fehlen. Um neu zu beginnen, löschen Sie die Daten dieser Seite in den Einstellungen des Browsers.",
+      "Die Stimmen auf diesem Gerät sind nicht mehr lesbar, weil sie beschädigt sind oder ihre Schlüssel fehlen. Um neu zu beginnen, löschen Sie die Daten dieser Seite in den Einstellungen des Browsers.",
   },
 
   privacy: {

@@ -182,7 +182,7 @@ export const en = {
       "The browser does not let this page store voices. Allow site data (cookies) for it, or use a window that is not private, then try again.",
     closed: "The data of this page was cleared, or a newer version of it is open. Reload the page.",
     unreadable:
-      "The voices on this device can no longer be read, because their keys are missing. To start again, clear the data of this page in the browser’s settings.",
+      "The voices on this device can no longer be read, because they are damaged or their keys are missing. To start again, clear the data of this page in the browser’s settings.",
   },
 
   privacy: {

@@ -186,7 +186,7 @@ export const es: Words = {
       "El navegador no deja que esta página guarde voces. Permita los datos del sitio (cookies) o use una ventana que no sea privada e inténtelo de nuevo.",
     closed: "Se han borrado los datos de esta página, o está abierta una versión más nueva. Recargue la página.",
     unreadable:
-      "Las voces de este dispositivo ya no se pueden leer, porque faltan sus claves. Para empezar de nuevo, borre los datos de esta página en los ajustes del navegador.",
+      "Las voces de este dispositivo ya no se pueden leer, porque están dañadas o faltan sus claves. Para empezar de nuevo, borre los datos de esta página en los ajustes del navegador.",
   },
 
   privacy: {

@@ -188,7 +188,7 @@ export const fr: Words = {
       "Le navigateur ne laisse pas cette page conserver de voix. Autorisez ses données de site (cookies) ou utilisez une fenêtre qui n’est pas privée, puis réessayez.",
     closed: "Les données de cette page ont été effacées, ou une version plus récente est ouverte. Rechargez la page.",
     unreadable:
-      "Les voix de cet appareil ne sont plus lisibles, car leurs clés manquent. Pour recommencer, effacez les données de cette page dans les réglages du navigateur.",
+      "Les voix de cet appareil ne sont plus lisibles, car elles sont endommagées ou leurs clés manquent. Pour recommencer, effacez les données de cette page dans les réglages du navigateur.",
   },
 
   privacy: {

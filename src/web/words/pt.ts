@@ -187,7 +187,7 @@ export const pt: Words = {
       "O navegador não deixa esta página guardar vozes. Permita os dados do site (cookies) ou use uma janela que não seja anônima e tente outra vez.",
     closed: "Os dados desta página foram apagados, ou uma versão mais nova está aberta. Recarregue a página.",
     unreadable:
-      "As vozes deste dispositivo não podem mais ser lidas, porque faltam as chaves delas. Para recomeçar, apague os dados desta página nas configurações do navegador.",
+      "As vozes deste dispositivo não podem mais ser lidas, porque estão danificadas ou faltam as chaves delas. Para recomeçar, apague os dados desta página nas configurações do navegador.",
   },
 
   privacy: {
