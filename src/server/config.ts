@@ -357,7 +357,17 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
     throw new ConfigError(
       "seal.keys: a PostgreSQL store keeps its keys elsewhere; set seal.keys to another postgres://… (several replicas) or to a folder (one box)",
     );
-  return config;
+  return isFolder(config.store) ? { ...config, limits: fitted(config.limits, settings.limits as Limits) } : config;
+}
+
+type Limits = Partial<ServerConfig["limits"]> | undefined;
+
+/** An embedded store takes up to 13 times the size of a recording, beside 270 MB of its own: a small container would be killed. */
+function fitted(limits: ServerConfig["limits"], given: Limits): ServerConfig["limits"] {
+  const room = Math.floor((process.constrainedMemory() || Number.POSITIVE_INFINITY) / 32);
+  const mediaBytes = given?.mediaBytes ?? Math.min(limits.mediaBytes, room);
+  const uploadingBytes = given?.uploadingBytes ?? Math.max(mediaBytes, Math.min(limits.uploadingBytes, room));
+  return { ...limits, mediaBytes, uploadingBytes };
 }
 
 /** Settings that can supply a master key. */

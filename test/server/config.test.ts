@@ -35,7 +35,28 @@ it.each([
   expect(isFolder(store)).toBe(expected);
 });
 
+describe("in a container of 512 MB", () => {
+  const MiB = 1024 * 1024;
+  const sizes = (limits: object, store = "/voices") => {
+    const memory = vi.spyOn(process, "constrainedMemory").mockReturnValue(512 * MiB);
+    const { mediaBytes, uploadingBytes } = loadConfig({ env: {}, file: file({ store, limits }) }).limits;
+    memory.mockRestore();
+    return [mediaBytes / MiB, uploadingBytes / MiB];
+  };
+
+  it("recordings fit in memory beside an embedded store, unless their size is set", () => {
+    expect(sizes({})).toEqual([16, 16]);
+    expect(sizes({ mediaBytes: 20 * MiB })).toEqual([20, 20]);
+    expect(sizes({ uploadingBytes: 40 * MiB })).toEqual([16, 40]);
+    expect(sizes({}, "memory")).toEqual([64, 512]);
+  });
+});
+
 describe("precedence", () => {
+  // As on a machine without a limit.
+  beforeEach(() => void vi.spyOn(process, "constrainedMemory").mockReturnValue(0));
+  afterEach(() => vi.restoreAllMocks());
+
   it("is flag, environment, file, default", () => {
     const path = file({ port: 1, host: "::1", limits: { queuedAudio: 1, callSeconds: 1 }, store: "/from/file" });
     const env = { VIVAVOCE_PORT: "2", VIVAVOCE_QUEUED_AUDIO: "2", VIVAVOCE_STORE: "/from/env" };
