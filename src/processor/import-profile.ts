@@ -13,7 +13,7 @@ import { assertConsent, assertName, createProfile } from "./profiles.js";
 
 export const importVoiceprintProfile: Implementation<"importVoiceprintProfile"> = async (deps, request) => {
   const scopeId = await checkOptionalContext(deps, request.context);
-  const given = parse(request.profile, deps.models.of(scopeId).model);
+  const given = await parse(request.profile, deps.models.of(scopeId).model);
   const { kind } = given.owner;
   const externalId = assertName(request.ownerId || given.owner.externalId, "owner_id");
   const tag = assertName(given.tag, "profile_tag");
@@ -111,15 +111,19 @@ const instant = z.iso.datetime();
 /** How far the length of a unit vector may be off after conversion to decimals and back. */
 const unitTolerance = 1e-3;
 
+/** How many elements are checked before other callers get their turn: a few milliseconds. */
+const elementsAtOnce = 50;
+
 /**
  * Stops at the first fault, the only one that is reported. zod collects all: those of a few megabytes of wrong values would stop the
  * process for a minute, or take all its memory.
  */
 const listOf = <Element extends z.ZodType>(element: Element) =>
-  z.array(z.unknown()).transform((values, context) => {
+  z.array(z.unknown()).transform(async (values, context) => {
     const checked: z.output<Element>[] = [];
     for (const [i, value] of values.entries()) {
-      const { data, error } = element.safeParse(value, reportInput);
+      if (i % elementsAtOnce === elementsAtOnce - 1) await new Promise((resume) => setTimeout(resume, 0));
+      const { data, error } = await element.safeParseAsync(value, reportInput);
       if (error) {
         const { path, ...fault } = error.issues[0]!;
         context.issues.push({ ...fault, path: [i, ...path] } as z.core.$ZodRawIssue);
@@ -206,7 +210,10 @@ function profileSchema({ dimensions }: ModelInfo) {
 type ImportedProfile = z.output<ReturnType<typeof profileSchema>>;
 type ImportedSegment = ImportedProfile["segments"][number];
 
-function parse(bytes: Uint8Array, model: ModelInfo): ImportedProfile & { readonly template: Profile["template"] & {} } {
+async function parse(
+  bytes: Uint8Array,
+  model: ModelInfo,
+): Promise<ImportedProfile & { readonly template: Profile["template"] & {} }> {
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
@@ -214,8 +221,8 @@ function parse(bytes: Uint8Array, model: ModelInfo): ImportedProfile & { readonl
     throw invalid("profile", "malformed", "profile is not an exported voiceprint: it is not JSON");
   }
   checkOrigin(value, model);
-  const parsed = profileSchema(model).safeParse(value, reportInput);
-  if (parsed.success) return parsed.data as ReturnType<typeof parse>;
+  const parsed = await profileSchema(model).safeParseAsync(value, reportInput);
+  if (parsed.success) return parsed.data as Awaited<ReturnType<typeof parse>>;
   const issue = parsed.error.issues[0]!;
   const at = issue.path.join(".") || "the export";
   throw invalid("profile", "malformed", `profile is not an exported voiceprint: ${at}: ${schemaFault(issue)}`);

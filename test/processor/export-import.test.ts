@@ -221,6 +221,20 @@ test("megabytes of wrong values are refused at the first one; to list all of the
   }
 });
 
+test("other callers get their turn while megabytes of prints are checked", async () => {
+  const { voices } = await device();
+  const [profile] = await voices.export("ada");
+  const [segment] = profile!.segments;
+  const windows = Array.from({ length: 500 }, () => segment!.windows[0]!);
+  const large = { ...profile, segments: [{ ...segment!, windows }] };
+  const { processor, context } = await openWorld();
+  let turns = 0;
+  const others = setInterval(() => turns++, 0);
+  await processor.importVoiceprintProfile({ context, profile: new TextEncoder().encode(JSON.stringify(large)) });
+  clearInterval(others);
+  expect(turns).toBeGreaterThan(5);
+});
+
 test("a store failure in the middle leaves no profile behind", async () => {
   const { voices } = await device();
   const sealed = await voices.export("ada", { passphrase });
