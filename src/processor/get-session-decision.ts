@@ -11,24 +11,29 @@ export const getSessionDecision: Implementation<"getSessionDecision"> = async (d
   const session = await sessionOf(deps, request.context);
   const { scopeId, id, claimedPersonId } = session;
   const checks = await deps.store.sessions.checks(scopeId, id);
+  const claimed = await claimedPrints(deps, session);
   const { decision, reason, risk, profileId, matchedProfileId } = decideSession(
     checks.map((check) => ({
       outcome: { decision: check.decision, reason: check.reason },
       profileId: check.profileId,
       ...partsOfCheck(check.evidence),
     })),
-    await claimedPrints(deps, session),
+    claimed,
   );
+  // A search in the operator view decides thousands of sessions: nobody is read twice.
   const personOf = async (print: Id | null) =>
     print === null ? "" : ((await deps.store.profiles.get(scopeId, print))?.owner.externalId ?? "");
+  const isClaimed = matchedProfileId !== null && claimed?.has(matchedProfileId);
+  const matchedPersonId = isClaimed ? claimedPersonId : await personOf(matchedProfileId);
+  const personId = claimedPersonId || (profileId === matchedProfileId ? matchedPersonId : await personOf(profileId));
   return {
     result: {
       decision,
       reason,
       riskEngineResult: riskResult(risk),
-      personId: claimedPersonId || (await personOf(profileId)),
+      personId,
       gkVoiceprintProfileId: idIfAny(profileId),
-      matchedPersonId: await personOf(matchedProfileId),
+      matchedPersonId,
       checks: checks.map((check) => ({
         operation: check.operation,
         time: timestampFromMs(check.at),
