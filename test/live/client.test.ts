@@ -91,6 +91,28 @@ it("reconnects after a lost connection, and gets the same result", async () => {
   }
 });
 
+it("who speaks after the result is not compared; listening again in the session tells", async () => {
+  const context = await live.openSession();
+  const parties = [{ name: "caller", task: { case: "verify", value: { gkVoiceprintProfileId: ada } } as const }];
+  const decided = async (...voices: Float32Array[]) => {
+    const decisions: unknown[] = [];
+    const onEvent = ({ event }: ListenResponse) => {
+      if (event.case === "result" && event.value.result.case === "verify")
+        decisions.push(event.value.result.value.decision);
+    };
+    const start = { context, encoding: "pcm16", rate: rateHz, parties };
+    const call = new LiveCall({ url: live.box.url, start, onEvent, WebSocket });
+    for (const piece of pieces(bytesOf(joined(...voices)), 3200)) call.push(piece);
+    call.end();
+    await call.done;
+    const { result } = await live.operations.getSessionDecision({ context });
+    return [...decisions, result!.decision];
+  };
+  const [other, hold] = [take(200, 6), silence(60)];
+  expect(await decided(take(100, 6), hold, other)).toEqual([Decision.AUTHENTIC, Decision.AUTHENTIC]);
+  expect(await decided(other)).toEqual([Decision.NO_MATCH, Decision.NO_MATCH]);
+});
+
 it("reports that the box cannot be reached", async () => {
   const call = new LiveCall({
     url: "http://127.0.0.1:9",
