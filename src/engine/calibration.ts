@@ -61,9 +61,10 @@ function termsOf(value: unknown, what: string): readonly Term[] {
   });
 }
 
-/** What each feature of the quality can be, clamped. */
-const ranges: Readonly<Record<Exclude<FeatureName, "cosine">, readonly [number, number]>> = {
+/** What each feature can be, clamped. */
+const ranges: Readonly<Record<FeatureName, readonly [number, number]>> = {
   one: [1, 1],
+  cosine: [-1, 1],
   templateSpeech: [Math.log(0.5), Math.log(16)],
   probeSpeech: [Math.log(0.5), Math.log(16)],
   leastSpeech: [Math.log(0.5), Math.log(16)],
@@ -76,18 +77,21 @@ const ranges: Readonly<Record<Exclude<FeatureName, "cosine">, readonly [number, 
   bandwidthDifference: [0, 1],
 };
 
+/** No quality gives these terms a lower sum. */
+const leastOf = (terms: readonly Term[]): number =>
+  terms.reduce(
+    (sum, [a, b, weight]) => sum + Math.min(...ranges[a].flatMap((x) => ranges[b].map((y) => weight * x * y))),
+    0,
+  );
+
 /** The ratio is linear in the cosine and must rise with it at every quality. */
 function ratioTermsOf(value: unknown): readonly Term[] {
   const terms = termsOf(value, "terms");
-  let least = 0;
-  for (const [a, b, weight] of terms) {
-    if (a === "cosine" && b === "cosine") throw bad("terms must be linear in the cosine");
-    const other = a === "cosine" ? b : b === "cosine" ? a : null;
-    if (other === null || other === "cosine") continue;
-    const [low, high] = ranges[other];
-    least += Math.min(weight * low, weight * high);
-  }
-  if (!(least > 0)) throw bad("terms must give a higher ratio for a higher cosine, at every quality");
+  if (terms.some(([a, b]) => a === "cosine" && b === "cosine")) throw bad("terms must be linear in the cosine");
+  const slope = terms.flatMap(([a, b, weight]): Term[] =>
+    a === "cosine" ? [[b, "one", weight]] : b === "cosine" ? [[a, "one", weight]] : [],
+  );
+  if (!(leastOf(slope) > 0)) throw bad("terms must give a higher ratio for a higher cosine, at every quality");
   return terms;
 }
 
@@ -98,17 +102,26 @@ function qualityTermsOf(value: unknown, what: string): readonly Term[] {
   return terms;
 }
 
+/** How many spreads above the center the best of 100 impostors is. */
+const bestOfHundred = 2.33;
+
+/** A cosine of 0 says nothing about two voices, and a threshold below it would accept almost everybody. */
+function impostorsOf(value: unknown): Calibration["impostors"] {
+  const given = (value ?? {}) as Record<string, unknown>;
+  const center = qualityTermsOf(given.center, "impostors.center");
+  const spread = qualityTermsOf(given.spread, "impostors.spread");
+  if (!(leastOf(center) + bestOfHundred * leastOf(spread) > 0))
+    throw bad("impostors must give a threshold above a cosine of 0 for 1 % false accepts, at every quality");
+  return { center, spread };
+}
+
 export function calibrationOf(section: Readonly<Record<string, unknown>> | null): Calibration {
   if (section === null) throw badModel("the model has no calibration; open it with a calibration file");
   const speakers = (section.speakers ?? {}) as Record<string, unknown>;
-  const impostors = (section.impostors ?? {}) as Record<string, unknown>;
   return {
     terms: ratioTermsOf(section.terms),
     reliability: qualityTermsOf(section.reliability, "reliability"),
-    impostors: {
-      center: qualityTermsOf(impostors.center, "impostors.center"),
-      spread: qualityTermsOf(impostors.spread, "impostors.spread"),
-    },
+    impostors: impostorsOf(section.impostors),
     consistency: numberOf(section.consistency, "consistency"),
     speakers: {
       cosine: numberOf(speakers.cosine, "speakers.cosine"),

@@ -272,6 +272,21 @@ describe("thresholds", () => {
     expect(() => calibrationOf({ ...fitted, terms: falling })).toThrow(/higher cosine/);
     expect(() => calibrationOf({ ...fitted, terms: [["cosine", "cosine", 5]] })).toThrow(/linear in the cosine/);
   });
+
+  test("a calibration that would accept voices that are nothing alike is refused", () => {
+    const { center, spread } = fitted.impostors;
+    const low = { center: [...center, ["probeSnr", "leastSpeech", 0.5]], spread };
+    for (const impostors of [
+      low,
+      { center: [["one", "one", -0.35]], spread },
+      { center, spread: [["one", "one", -1]] },
+    ])
+      expect(() => calibrationOf({ ...fitted, impostors })).toThrow(
+        /threshold above a cosine of 0 for 1 % false accepts/,
+      );
+    const strict = { center: [["one", "one", -0.34]], spread };
+    expect(calibrationOf({ ...fitted, impostors: strict }).impostors).toEqual(strict);
+  });
 });
 
 describe("a recording's windows", () => {
