@@ -10,9 +10,9 @@ export interface ProgressDisplay {
   stop(): void;
 }
 
-/** A progress bar on a terminal; nothing otherwise. */
+/** A progress bar on a terminal that can draw one; nothing otherwise. */
 export function createProgress(shown: boolean): ProgressDisplay {
-  if (!shown || !process.stderr.isTTY) return { start() {}, set() {}, stop() {} };
+  if (!shown || !process.stderr.isTTY || process.env.TERM === "dumb") return { start() {}, set() {}, stop() {} };
   let bar: cliProgress.SingleBar | null = null;
   return {
     start(title, total) {

@@ -4,7 +4,7 @@ import { createProgress } from "../../src/cli/progress.js";
 afterEach(() => vi.unstubAllGlobals());
 
 /** What a bar writes to a terminal. */
-function written(columns: number): string {
+function written(columns: number, TERM = "xterm"): string {
   let text = "";
   const terminal = {
     isTTY: true,
@@ -15,7 +15,7 @@ function written(columns: number): string {
     },
     cursorTo: () => true,
   };
-  vi.stubGlobal("process", { ...process, stderr: terminal });
+  vi.stubGlobal("process", { ...process, env: { TERM }, stderr: terminal });
   const progress = createProgress(true);
   progress.start("recordings", 45);
   progress.set(10);
@@ -34,4 +34,8 @@ it("fits a narrow terminal, and changes nothing there that an interruption would
 it("shows no time as long as there is none", () => {
   expect(written(120)).toMatch(/0\/1 \| (00s|–)/);
   expect(written(120)).not.toMatch(/LLs|NFs/);
+});
+
+it("is not shown on a terminal that cannot move its cursor", () => {
+  expect(written(80, "dumb")).toBe("");
 });
