@@ -11,11 +11,6 @@ import type { PlainProcessed, ProcessedAudio } from "./port.js";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-export interface VoiceModel {
-  readonly voice: ProcessedAudio["voice"];
-  readonly voiceClass: number | null;
-}
-
 interface TemplateHeader extends Omit<Template, "embedding" | "grown"> {
   readonly dimensions: number;
   /** Parts of an adapted template, the enrolled part first; their embeddings follow the template's. */
@@ -52,32 +47,24 @@ export function decodeTemplate(bytes: Uint8Array): Template {
 type Grown = NonNullable<Template["grown"]>;
 const plain = ({ embedding: _, ...member }: Grown["enrolled"]): object => member;
 
-export function encodeVoice({ voice, voiceClass }: VoiceModel): Uint8Array {
-  const windows = voice.windows.map(({ embedding, ...window }) => ({ ...window, dimensions: embedding.length }));
-  const header: VoiceHeader = { voiceClass, dimensions: voice.embedding?.length ?? 0, windows };
-  const embeddings = voice.windows.map(({ embedding }) => embedding);
-  return encode(header, voice.embedding ? [voice.embedding, ...embeddings] : embeddings);
-}
-
-export function decodeVoice(bytes: Uint8Array): VoiceModel {
-  const { header, floats } = decode<VoiceHeader>(bytes);
-  const embedding = header.dimensions > 0 ? floats(header.dimensions) : null;
-  const windows = header.windows.map(({ dimensions, ...window }) => ({ ...window, embedding: floats(dimensions) }));
-  return { voice: { windows, embedding }, voiceClass: header.voiceClass };
-}
-
 /** An audio model as stores keep it: plain fields, and the bytes to seal. */
 export function splitProcessed({ voice, voiceClass, ...plain }: ProcessedAudio): {
   plain: PlainProcessed;
   content: Uint8Array;
 } {
-  return { plain, content: encodeVoice({ voice, voiceClass }) };
+  const windows = voice.windows.map(({ embedding, ...window }) => ({ ...window, dimensions: embedding.length }));
+  const header: VoiceHeader = { voiceClass, dimensions: voice.embedding?.length ?? 0, windows };
+  const embeddings = voice.windows.map(({ embedding }) => embedding);
+  const content = encode(header, voice.embedding ? [voice.embedding, ...embeddings] : embeddings);
+  return { plain, content };
 }
 
-export const joinProcessed = (plain: PlainProcessed, content: Uint8Array): ProcessedAudio => ({
-  ...plain,
-  ...decodeVoice(content),
-});
+export function joinProcessed(plain: PlainProcessed, content: Uint8Array): ProcessedAudio {
+  const { header, floats } = decode<VoiceHeader>(content);
+  const embedding = header.dimensions > 0 ? floats(header.dimensions) : null;
+  const windows = header.windows.map(({ dimensions, ...window }) => ({ ...window, embedding: floats(dimensions) }));
+  return { ...plain, voice: { windows, embedding }, voiceClass: header.voiceClass };
+}
 
 export const encodeJson = (value: unknown): Uint8Array => encoder.encode(jsonOf(value));
 export const decodeJson = (bytes: Uint8Array) => JSON.parse(decoder.decode(bytes));

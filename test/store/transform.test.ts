@@ -2,13 +2,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Template } from "../../src/engine/port.js";
-import { decodeTemplate, decodeVoice, encodeTemplate, encodeVoice } from "../../src/store/encoding.js";
+import { decodeTemplate, encodeTemplate, joinProcessed, splitProcessed } from "../../src/store/encoding.js";
 import { type Aead, webAead } from "../../src/store/seal/aead.js";
 import { nodeAead } from "../../src/store/seal/aead-node.js";
 import { fromHex, KeyRing } from "../../src/store/seal/key-ring.js";
 import { createMemoryShelf } from "../../src/store/seal/shelf-memory.js";
 import { turn, turnBack, turnBlock, turnBlockBack } from "../../src/store/seal/transform.js";
 import { type Place, Vault } from "../../src/store/seal/vault.js";
+import { processedOf } from "./fixtures.js";
 
 const secret = new Uint8Array(32).fill(3);
 const templateOf = (embedding: Float32Array): Template => ({
@@ -67,9 +68,11 @@ test("audio models with any number of windows are restored, and with none", asyn
   });
   for (const count of [0, 1, 9]) {
     const windows = Array.from({ length: count }, (_, i) => window(i));
-    const model = { voice: { windows, embedding: windows[0]?.embedding ?? null }, voiceClass: 50 };
-    const turned = await turn(nodeAead, secret, encodeVoice(model));
-    expect(decodeVoice((await turnBack(nodeAead, secret, turned))!)).toEqual(model);
+    const voice = { windows, embedding: windows[0]?.embedding ?? null };
+    const model = processedOf("scope", "session", count, { voice });
+    const { plain, content } = splitProcessed(model);
+    const turned = await turn(nodeAead, secret, content);
+    expect(joinProcessed(plain, (await turnBack(nodeAead, secret, turned))!)).toEqual(model);
   }
 });
 
