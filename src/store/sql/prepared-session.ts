@@ -36,18 +36,14 @@ const MOST_KEPT_BYTES = 1 << 20;
 const TEXT_ARRAY = 1009;
 const VOID = 2278;
 
-const asText: Convert = (bytes, start, end) => bytes.toString("utf8", start, end);
-
+/** Of the types that our statements return. */
 const CONVERSIONS: Record<number, Convert> = {
   [types.BOOL]: (bytes, start) => bytes[start] === 1,
   [types.BYTEA]: (bytes, start, end) => new Uint8Array(bytes.subarray(start, end)),
-  [types.INT2]: (bytes, start) => bytes.readInt16BE(start),
   [types.INT4]: (bytes, start) => bytes.readInt32BE(start),
   [types.INT8]: (bytes, start) => Number(bytes.readBigInt64BE(start)),
-  [types.FLOAT4]: (bytes, start) => bytes.readFloatBE(start),
   [types.FLOAT8]: (bytes, start) => bytes.readDoubleBE(start),
-  [types.TEXT]: asText,
-  [types.VARCHAR]: asText,
+  [types.TEXT]: (bytes, start, end) => bytes.toString("utf8", start, end),
   [VOID]: () => null,
   [TEXT_ARRAY]: readTextArray,
 };
