@@ -2,9 +2,7 @@
  * A deep copy of plain data, so that no caller shares memory with a store. Unlike `structuredClone`, it copies only the visible part of a
  * typed array, not its whole buffer (an embedding may be a view into a large one), and turns a Node `Buffer` into a Uint8Array.
  */
-export function copy<T>(value: T): T {
-  return copyAny(value) as T;
-}
+export const copy = copyAny as <T>(value: T) => T;
 
 function copyAny(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;

@@ -20,6 +20,9 @@ interface DocumentRow extends Record<string, unknown> {
 const LIVE = `SELECT document_id, document FROM vivavoce.documents
   WHERE collection = $1 AND (expires_at IS NULL OR expires_at > $2)`;
 
+const WRITE = `INSERT INTO vivavoce.documents AS d (collection, id, document_id, document, expires_at) VALUES ($1, $2, $3, $4, $5)
+  ON CONFLICT (collection, id) DO UPDATE SET document = excluded.document, expires_at = excluded.expires_at`;
+
 export function createDocuments(context: SqlContext): Store["documents"] {
   const { database, vault, now } = context;
   let key: Promise<DataKey> | null = null;
@@ -61,12 +64,8 @@ export function createDocuments(context: SqlContext): Store["documents"] {
     sealed: Uint8Array,
     expiresAt: number | null,
   ) {
-    const rows = await queries.query(
-      `INSERT INTO vivavoce.documents AS d (collection, id, document_id, document, expires_at) VALUES ($1, $2, $3, $4, $5)
-       ON CONFLICT (collection, id) DO UPDATE SET document = excluded.document, expires_at = excluded.expires_at
-       WHERE d.expires_at <= $6 RETURNING 1`,
-      [keyOf(collection), keyOf(id), escapeText(id), sealed, expiresAt, now()],
-    );
+    const values = [keyOf(collection), keyOf(id), escapeText(id), sealed, expiresAt, now()];
+    const rows = await queries.query(`${WRITE} WHERE d.expires_at <= $6 RETURNING 1`, values);
     return rows.length > 0;
   }
 
@@ -76,11 +75,8 @@ export function createDocuments(context: SqlContext): Store["documents"] {
       return (await openAll(collection, rows))[0]?.document ?? null;
     },
     async put(collection, id, document, expiresAt = null) {
-      await database.query(
-        `INSERT INTO vivavoce.documents (collection, id, document_id, document, expires_at) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (collection, id) DO UPDATE SET document = excluded.document, expires_at = excluded.expires_at`,
-        [keyOf(collection), keyOf(id), escapeText(id), await seal(collection, id, document), expiresAt],
-      );
+      const sealed = await seal(collection, id, document);
+      await database.query(WRITE, [keyOf(collection), keyOf(id), escapeText(id), sealed, expiresAt]);
       await purgeNowAndThen();
     },
     async insert(collection, id, document, expiresAt = null) {
@@ -89,10 +85,9 @@ export function createDocuments(context: SqlContext): Store["documents"] {
       return insert(database, collection, id, sealed, expiresAt);
     },
     async update(collection, id, change) {
-      const at = [keyOf(collection), keyOf(id)] as const;
       // Before the transaction: an embedded database has one session, which the transaction occupies.
       await documentKey();
-      const changed = (tx: Queries) => changeLocked(tx, at, collection, id, change);
+      const changed = (tx: Queries) => changeLocked(tx, collection, id, change);
       await untilUncontended(`document ${id}`, async () => (await database.transaction(changed)) || undefined);
     },
     async delete(collection, id) {
@@ -112,11 +107,11 @@ export function createDocuments(context: SqlContext): Store["documents"] {
   /** `false` if another process created the document in between: read and change it again. */
   async function changeLocked(
     tx: Queries,
-    at: readonly [collection: string, id: string],
     collection: string,
     id: string,
     change: (document: unknown | null) => unknown | null | undefined,
   ): Promise<boolean> {
+    const at = [keyOf(collection), keyOf(id)] as const;
     const rows = await tx.query<DocumentRow>(`${LIVE} AND id = $3 FOR UPDATE`, [at[0], now(), at[1]]);
     const current = (await openAll(collection, rows))[0]?.document ?? null;
     const next = change(current);

@@ -1,6 +1,6 @@
 /** Groups and watchlists: tags and members. */
 import type { Group, GroupKind, Id, Members, Store } from "../port.js";
-import { inStoreWords, type SqlContext } from "./context.js";
+import { inStoreWords, records, type SqlContext } from "./context.js";
 import type { Queries } from "./database.js";
 import { escapeText, keyOf, rowKey, unescapeText } from "./text.js";
 
@@ -90,16 +90,15 @@ export function createGroups({ database }: SqlContext): Store["groups"] {
         owners: Number(owners),
       }));
     },
-    async holding(scopeId, profileId, ownerId) {
-      const rows = await database.query<{ data: string }>(
+    holding: (scopeId, profileId, ownerId) =>
+      records(
+        database,
         `SELECT g.data FROM vivavoce.groups g WHERE g.scope = $1 AND g.id IN (
            SELECT group_id FROM vivavoce.group_members WHERE scope = $1
              AND ((kind = 'profile' AND member = $2) OR (kind = 'owner' AND member = $3)))
          ORDER BY g.id`,
         [...rowKey(scopeId, profileId), escapeText(ownerId)],
-      );
-      return rows.map(({ data }) => JSON.parse(data));
-    },
+      ),
     async delete(scopeId, kind, id) {
       const rows = await database.query(
         "DELETE FROM vivavoce.groups WHERE scope = $1 AND id = $2 AND kind = $3 RETURNING 1",

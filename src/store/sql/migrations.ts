@@ -231,10 +231,10 @@ export async function migrate(database: Database, upTo = MIGRATIONS.length): Pro
       CREATE SCHEMA IF NOT EXISTS vivavoce;
       CREATE TABLE IF NOT EXISTS vivavoce.migrations (version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
     `);
-      const [{ version = 0 } = {}] = await tx.query<{ version: number | null }>(
+      const [newest] = await tx.query<{ version: number }>(
         "SELECT coalesce(max(version), 0) AS version FROM vivavoce.migrations",
       );
-      const from = version ?? 0;
+      const from = newest!.version;
       if (from > MIGRATIONS.length)
         throw new StoreError(
           "newer-schema",
