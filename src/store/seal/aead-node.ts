@@ -10,22 +10,18 @@ import {
   type KeyObject,
   randomFillSync,
 } from "node:crypto";
-import { type Aead, type AeadKey, checkKeyBytes, NONCE_BYTES, TAG_BYTES } from "./aead.js";
-
-interface NodeAeadKey extends AeadKey {
-  readonly secret: KeyObject;
-}
+import { type Aead, checkKeyBytes, NONCE_BYTES, TAG_BYTES } from "./aead.js";
 
 export const nodeAead: Aead = {
-  importKey(raw): NodeAeadKey {
+  importKey(raw) {
     checkKeyBytes(raw);
-    return { kind: "aes-256-gcm", secret: createSecretKey(raw) };
+    return createSecretKey(raw);
   },
 
   seal(key, plain, context) {
     const sealed = new Uint8Array(NONCE_BYTES + plain.length + TAG_BYTES);
     const nonce = randomFillSync(sealed.subarray(0, NONCE_BYTES));
-    const cipher = createCipheriv("aes-256-gcm", (key as NodeAeadKey).secret, nonce);
+    const cipher = createCipheriv("aes-256-gcm", key as KeyObject, nonce);
     cipher.setAAD(context);
     sealed.set(cipher.update(plain), NONCE_BYTES);
     cipher.final();
@@ -36,7 +32,7 @@ export const nodeAead: Aead = {
   open(key, sealed, context) {
     if (sealed.length < NONCE_BYTES + TAG_BYTES) return null;
     const nonce = sealed.subarray(0, NONCE_BYTES);
-    const decipher = createDecipheriv("aes-256-gcm", (key as NodeAeadKey).secret, nonce, { authTagLength: TAG_BYTES });
+    const decipher = createDecipheriv("aes-256-gcm", key as KeyObject, nonce, { authTagLength: TAG_BYTES });
     decipher.setAAD(context);
     decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
     const plain = decipher.update(sealed.subarray(NONCE_BYTES, sealed.length - TAG_BYTES));

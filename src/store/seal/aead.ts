@@ -2,8 +2,9 @@
  * Authenticated encryption (AES-256-GCM) and derived bytes (HKDF-SHA-256). A sealed message is nonce (12 bytes, random), ciphertext, tag (16 bytes).
  * WebCrypto is available everywhere; Node stores use aead-node.ts, which produces the same bytes without a thread hop for each small message.
  */
+/** A `CryptoKey`, or the `KeyObject` of Node, whose type both is "secret". */
 export interface AeadKey {
-  readonly kind: "aes-256-gcm";
+  readonly type: string;
 }
 
 export interface Aead {
@@ -28,14 +29,6 @@ export function checkKeyBytes(raw: Uint8Array): void {
 /** The browser's `CryptoKey`, which Node has too, but not under a global name. */
 type CryptoKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
-export interface WebAeadKey extends AeadKey {
-  readonly cryptoKey: CryptoKey;
-}
-
-export function webKey(cryptoKey: CryptoKey): WebAeadKey {
-  return { kind: "aes-256-gcm", cryptoKey };
-}
-
 export function randomBytes(count: number): Uint8Array<ArrayBuffer> {
   return crypto.getRandomValues(new Uint8Array(count));
 }
@@ -43,13 +36,13 @@ export function randomBytes(count: number): Uint8Array<ArrayBuffer> {
 export const webAead: Aead = {
   async importKey(raw) {
     checkKeyBytes(raw);
-    return webKey(await crypto.subtle.importKey("raw", bytes(raw), "AES-GCM", false, ["encrypt", "decrypt"]));
+    return crypto.subtle.importKey("raw", bytes(raw), "AES-GCM", false, ["encrypt", "decrypt"]);
   },
 
   async seal(key, plain, context) {
     const nonce = randomBytes(NONCE_BYTES);
     const algorithm = { name: "AES-GCM", iv: nonce, additionalData: bytes(context) };
-    const ciphertext = new Uint8Array(await crypto.subtle.encrypt(algorithm, cryptoKeyOf(key), bytes(plain)));
+    const ciphertext = new Uint8Array(await crypto.subtle.encrypt(algorithm, key as CryptoKey, bytes(plain)));
     const sealed = new Uint8Array(NONCE_BYTES + ciphertext.length);
     sealed.set(nonce);
     sealed.set(ciphertext, NONCE_BYTES);
@@ -61,7 +54,7 @@ export const webAead: Aead = {
     const algorithm = { name: "AES-GCM", iv, additionalData: bytes(context) };
     try {
       return new Uint8Array(
-        await crypto.subtle.decrypt(algorithm, cryptoKeyOf(key), bytes(sealed.subarray(NONCE_BYTES))),
+        await crypto.subtle.decrypt(algorithm, key as CryptoKey, bytes(sealed.subarray(NONCE_BYTES))),
       );
     } catch {
       return null;
@@ -74,10 +67,6 @@ export const webAead: Aead = {
     return new Uint8Array(await crypto.subtle.deriveBits(algorithm, key, 8 * count));
   },
 };
-
-function cryptoKeyOf(key: AeadKey): CryptoKey {
-  return (key as WebAeadKey).cryptoKey;
-}
 
 /** WebCrypto's types require bytes that are not shared between threads. */
 function bytes(view: Uint8Array): Uint8Array<ArrayBuffer> {

@@ -3,7 +3,7 @@
  */
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
 import { within } from "../indexeddb/schema.js";
-import { randomBytes, type WebAeadKey, webKey } from "./aead.js";
+import { randomBytes } from "./aead.js";
 import { type KeyId, type KeyShelf, toHex, type WrappedKey } from "./key-ring.js";
 
 interface StoredKey extends WrappedKey {
@@ -36,8 +36,7 @@ export async function openIndexedDbShelf(name: string): Promise<KeyShelf> {
       return [...new Set((await db.getAllKeys("scopeKeys")).map(([scopeId]) => scopeId))];
     },
     async scopeKeys(scopeId) {
-      const keys = await db.getAll("scopeKeys", within(scopeId));
-      return keys.map(({ generation, key }) => ({ generation, key: webKey(key) }));
+      return db.getAll("scopeKeys", within(scopeId));
     },
     async addScopeKey(scopeId, generation) {
       const made = await crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
@@ -45,7 +44,7 @@ export async function openIndexedDbShelf(name: string): Promise<KeyShelf> {
       const there = await tx.store.get([scopeId, generation]);
       if (!there) await tx.store.add({ scopeId, generation, key: made });
       await tx.done;
-      return { generation, key: webKey(there?.key ?? made) satisfies WebAeadKey };
+      return { generation, key: there?.key ?? made };
     },
     async removeScopeKey(scopeId, generation) {
       const tx = db.transaction(["scopeKeys", "keys"], "readwrite");
