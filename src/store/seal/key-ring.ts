@@ -122,8 +122,10 @@ export class KeyRing {
     if (wanted.length === 0) return keys;
     const before = this.#destructions;
     for (const wrapped of (await this.shelf.find(scopeId, wanted)).values()) {
-      const key = await this.#unwrap(scopeId, wrapped);
-      if (!key) continue;
+      const raw = await this.#unwrapRaw(scopeId, wrapped);
+      if (!raw) continue;
+      const key = await this.aead.importKey(raw);
+      raw.fill(0);
       keys.set(wrapped.id, key);
       // A batch means a gallery is being loaded: each key is used once, and caching it would evict keys in use.
       // One that may be destroyed by now is not cached either.
@@ -242,14 +244,6 @@ export class KeyRing {
       this.#scopeKeys.set(scopeId, keys);
     }
     return keys;
-  }
-
-  async #unwrap(scopeId: string, wrapped: WrappedKey): Promise<AeadKey | null> {
-    const raw = await this.#unwrapRaw(scopeId, wrapped);
-    if (!raw) return null;
-    const key = await this.aead.importKey(raw);
-    raw.fill(0);
-    return key;
   }
 
   /** `null` when the key was destroyed since it was read. */
