@@ -31,7 +31,8 @@ export async function sealOldNames(context: SqlContext): Promise<boolean> {
     }
   }
   const left = await database.query("SELECT 1 FROM vivavoce.profiles WHERE name IS NULL LIMIT 1");
-  if (left.length === 0) await vault.ring.secret(ALL_SEALED);
+  // If the keys are damaged, the next start tries again: the store opens, so that it can say what is lost.
+  if (left.length === 0) await vault.ring.secret(ALL_SEALED).catch(() => {});
   return sealed;
 }
 
