@@ -2,7 +2,7 @@
 import { decodeTemplate, encodeTemplate, joinProcessed, splitProcessed } from "../encoding.js";
 import { type EnrollmentSegment, type Id, mayBeUsed, type Print, type Profile, printOf, type Store } from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
-import { segmentPlace, templatePlace } from "../seal/vault.js";
+import { profilePlace, segmentPlace } from "../seal/vault.js";
 import { type IdbContext, markPrintChanged } from "./context.js";
 import { eraseProfile } from "./erasure.js";
 import { afterId, inStoreWords, type StoredProfile, type StoredSegment, within } from "./schema.js";
@@ -31,7 +31,7 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
 
   async function readAll(scopeId: Id, stored: readonly StoredProfile[]): Promise<Profile[]> {
     const sealed = stored.flatMap(({ id, sealed: bytes }) =>
-      bytes ? [{ place: templatePlace(scopeId, id), bytes }] : [],
+      bytes ? [{ place: profilePlace("template", scopeId, id), bytes }] : [],
     );
     const opened = await vault.openAll(scopeId, sealed);
     let next = 0;
@@ -80,7 +80,8 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       const { scopeId, id, tag, template, ...plain } = given;
       if (await findStored(scopeId, given.owner.kind, given.owner.externalId, tag)) return null;
       const key = await vault.ring.create(scopeId, "profile");
-      const sealed = template && (await vault.seal(key, templatePlace(scopeId, id), encodeTemplate(template)));
+      const sealed =
+        template && (await vault.seal(key, profilePlace("template", scopeId, id), encodeTemplate(template)));
       const tx = db.transaction(["owners", "profiles", "scopes", "printChanges"], "readwrite");
       const { kind, externalId } = given.owner;
       const known = await tx.objectStore("owners").index("name").get([scopeId, kind, externalId]);
@@ -171,7 +172,7 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       const known = await db.get("profiles", [scopeId, id]);
       const key = known?.generation === generation ? await keyOfProfile(scopeId, known) : null;
       if (!key) return false;
-      const sealed = await vault.seal(key, templatePlace(scopeId, id), encodeTemplate(template));
+      const sealed = await vault.seal(key, profilePlace("template", scopeId, id), encodeTemplate(template));
       const stored: Omit<StoredSegment, "position">[] = [];
       for (const segment of segments ?? []) stored.push(await sealSegment(key, scopeId, id, segment));
       const tx = db.transaction(["profiles", "segments", "scopes", "printChanges"], "readwrite");

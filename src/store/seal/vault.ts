@@ -24,9 +24,10 @@ export interface Place {
   readonly recordId: string;
 }
 
-export const templatePlace = (scopeId: string, profileId: string): Place => ({
+/** Of what a profile has one of. */
+export const profilePlace = (kind: "template" | "name", scopeId: string, profileId: string): Place => ({
   scopeId,
-  kind: "template",
+  kind,
   subjectId: profileId,
   recordId: profileId,
 });

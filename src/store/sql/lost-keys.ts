@@ -74,11 +74,8 @@ async function* profileKeys({ database }: SqlContext, scope: string) {
   }
 }
 
-function oneOfEach(keys: Iterable<WrappedKey>): Iterable<WrappedKey> {
-  const generations = new Map<number, WrappedKey>();
-  for (const key of keys) generations.set(key.generation, key);
-  return generations.values();
-}
+const oneOfEach = (keys: Iterable<WrappedKey>): Iterable<WrappedKey> =>
+  new Map(Array.from(keys, (key) => [key.generation, key])).values();
 
 /** What the keys lack, in words; `null` if nothing. */
 async function faultOf(work: Promise<unknown>): Promise<string | null> {

@@ -7,7 +7,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { encodeJson } from "../encoding.js";
 import type { Id } from "../port.js";
 import { type DataKey, keyLost } from "../seal/key-ring.js";
-import type { Place, Vault } from "../seal/vault.js";
+import { profilePlace, type Vault } from "../seal/vault.js";
 import type { Database } from "./database.js";
 import { keyOf } from "./text.js";
 
@@ -49,7 +49,7 @@ export class OwnerNames {
 
   seal(key: DataKey, scopeId: Id, profileId: Id, name: string): Promise<Uint8Array> {
     // JSON can represent a lone surrogate, which UTF-8 cannot.
-    return this.vault.seal(key, namePlace(scopeId, profileId), encodeJson(name));
+    return this.vault.seal(key, profilePlace("name", scopeId, profileId), encodeJson(name));
   }
 
   /**
@@ -69,13 +69,6 @@ export class OwnerNames {
     return this.vault.ring.aead.derive(secret, new Uint8Array(), encoder.encode("owner names"), DIGEST_KEY_BYTES);
   }
 }
-
-export const namePlace = (scopeId: Id, profileId: Id): Place => ({
-  scopeId,
-  kind: "name",
-  subjectId: profileId,
-  recordId: profileId,
-});
 
 const digestOf = (key: Uint8Array, name: string): string =>
   PREFIX + createHmac("sha256", key).update(JSON.stringify(name)).digest("base64url");

@@ -15,11 +15,10 @@ import {
   type Store,
 } from "../port.js";
 import type { DataKey, KeyId } from "../seal/key-ring.js";
-import { keyIdOf, segmentPlace, templatePlace } from "../seal/vault.js";
+import { keyIdOf, profilePlace, segmentPlace } from "../seal/vault.js";
 import { inStoreWords, records, type SqlContext } from "./context.js";
 import { type Queries, wasRefused } from "./database.js";
 import { eraseProfile } from "./erasure.js";
-import { namePlace } from "./names.js";
 import { markPrintChanged } from "./print-changes.js";
 import { escapeText, keyOf, rowKey, textOrNull, unescapeText } from "./text.js";
 
@@ -113,7 +112,9 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       const sealed = {
         keyId: key.id,
         name: await names.seal(key, scopeId, id, given.owner.externalId),
-        template: given.template && (await vault.seal(key, templatePlace(scopeId, id), encodeTemplate(given.template))),
+        template:
+          given.template &&
+          (await vault.seal(key, profilePlace("template", scopeId, id), encodeTemplate(given.template))),
       };
       const insert = database
         .transaction((tx) => insertProfile(tx, given, ownerKey, sealed))
@@ -225,7 +226,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       const known = await keyOfProfile(scopeId, id);
       if (known?.generation !== generation) return false;
       const { key } = known;
-      const sealed = await vault.seal(key, templatePlace(scopeId, id), encodeTemplate(template));
+      const sealed = await vault.seal(key, profilePlace("template", scopeId, id), encodeTemplate(template));
       const rows: SegmentRow[] = [];
       for (const segment of segments ?? []) rows.push(await sealSegment(context, key, scopeId, id, segment));
       return database.transaction(async (tx) => {
@@ -406,8 +407,8 @@ async function readProfiles({ vault }: SqlContext, rows: readonly ProfileRow[]):
   const sealed = rows.flatMap(({ name, template }, i) => {
     const { scopeId, id } = plain[i]!;
     return [
-      ...(name ? [{ place: namePlace(scopeId, id), bytes: name }] : []),
-      ...(template ? [{ place: templatePlace(scopeId, id), bytes: template }] : []),
+      ...(name ? [{ place: profilePlace("name", scopeId, id), bytes: name }] : []),
+      ...(template ? [{ place: profilePlace("template", scopeId, id), bytes: template }] : []),
     ];
   });
   const opened = plain[0] ? await vault.openAll(plain[0].scopeId, sealed) : [];
