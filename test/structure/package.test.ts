@@ -226,6 +226,8 @@ test("the box works with the installed library: page, model, operator view, stor
     const html = await (await fetch(box.url)).text();
     const [, path, bytes] = /<meta name="vivavoce-model" content="([^"]+)" data-bytes="(\\d+)"/.exec(html);
     const model = await fetch(box.url + "/" + path);
+    // The box would wait with its stop until somebody reads it.
+    await model.body.cancel();
     await (await openStore("memory")).close();
     console.log(JSON.stringify({
       model: model.headers.get("content-length") === bytes && model.headers.get("cache-control"),
