@@ -4,7 +4,11 @@ import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { setFlagsFromString } from "node:v8";
 import { makeDatabase } from "../../src/store/sql/new-database.js";
+
+// The optimizing compiler of WebAssembly costs more than the databases of a test gain from it.
+setFlagsFromString("--liftoff-only");
 
 /** Another engine, or another way to make a database, gives another name. */
 function template(): string {

@@ -1,4 +1,7 @@
-import { expect, test } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
 import { openEmbeddedMemoryStore } from "../../src/postgres.js";
 import { nodeAead } from "../../src/store/seal/aead-node.js";
 import type { KeyShelf } from "../../src/store/seal/key-ring.js";
@@ -7,9 +10,17 @@ import type { Database } from "../../src/store/sql/database.js";
 import { openEmbeddedDatabase } from "../../src/store/sql/database-pglite.js";
 import { createSqlStore } from "../../src/store/sql/store.js";
 import { describeStoreContract } from "./contract.js";
+import { withEmptyDatabase } from "./empty-database.js";
 import { enrollPerson, profileOf, templateOf } from "./fixtures.js";
 
 describeStoreContract("embedded PostgreSQL", { open: openEmbeddedMemoryStore });
+
+const folder = mkdtempSync(join(tmpdir(), "vivavoce-pglite-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let made = 0;
+/** In a folder: to create one in memory takes seconds each time. */
+const newDatabase = async () =>
+  openEmbeddedDatabase(join(await withEmptyDatabase(join(folder, String(++made))), "database"));
 
 test("the database takes little memory for its buffers", { timeout: 180_000 }, async () => {
   const database = await openEmbeddedDatabase(null);
@@ -20,7 +31,7 @@ test("the database takes little memory for its buffers", { timeout: 180_000 }, a
 test("statements planned while a table was small do not read all of it when it has grown", {
   timeout: 180_000,
 }, async () => {
-  const database = await openEmbeddedDatabase(null);
+  const database = await newDatabase();
   const store = await createSqlStore(database, createMemoryShelf(nodeAead));
   await store.documents.put("collection", "one", {});
   // As the housekeeping does after half a minute without writes; from then on the small size is known.
@@ -47,7 +58,7 @@ test("keys that could not be destroyed at once are destroyed later", { timeout: 
     for await (const keys of shelf.all("scope")) count += keys.length;
     return count;
   };
-  const store = await createSqlStore(await openEmbeddedDatabase(null), flaky);
+  const store = await createSqlStore(await newDatabase(), flaky);
   const { profile } = await enrollPerson(store, "scope", "alice", 1);
   // The profile's key, and two of the session.
   expect(await keysLeft()).toBe(3);
@@ -73,7 +84,7 @@ test("a scope whose keys cannot be destroyed does not keep the recordings of the
       await shelf.destroy(scopeId, ids);
     },
   };
-  const store = await createSqlStore(await openEmbeddedDatabase(null), flaky);
+  const store = await createSqlStore(await newDatabase(), flaky);
   const { profile } = await enrollPerson(store, "damaged", "alice", 1);
   await enrollPerson(store, "sound", "bob", 1);
   await expect(store.profiles.erase("damaged", profile.id)).rejects.toThrow("damaged");
@@ -89,7 +100,7 @@ test("a scope whose keys cannot be destroyed does not keep the recordings of the
 });
 
 test("a store whose database cannot be closed closes its keys", { timeout: 180_000 }, async () => {
-  const [database, shelf] = [await openEmbeddedDatabase(null), createMemoryShelf(nodeAead)];
+  const [database, shelf] = [await newDatabase(), createMemoryShelf(nodeAead)];
   let areKeysClosed = false;
   const close = async () => {
     areKeysClosed = true;
@@ -102,7 +113,7 @@ test("a store whose database cannot be closed closes its keys", { timeout: 180_0
 });
 
 test("profiles erased while they are listed do not end the list early", { timeout: 180_000 }, async () => {
-  const [database, shelf] = [await openEmbeddedDatabase(null), createMemoryShelf(nodeAead)];
+  const [database, shelf] = [await newDatabase(), createMemoryShelf(nodeAead)];
   const [store, replica] = [await createSqlStore(database, shelf), await createSqlStore(database, shelf)];
   const ids: string[] = [];
   for (let i = 0; i < 5; i++) {
@@ -125,7 +136,7 @@ test("profiles erased while they are listed do not end the list early", { timeou
 });
 
 test("a profile written while the connection broke can be used", { timeout: 180_000 }, async () => {
-  const database = await openEmbeddedDatabase(null);
+  const database = await newDatabase();
   let breaks = false;
   const flaky: Database = {
     ...database,
@@ -151,7 +162,7 @@ test("a profile written while the connection broke can be used", { timeout: 180_
 test("a print in the row or under the name of somebody else is refused, with all that belongs to it", {
   timeout: 180_000,
 }, async () => {
-  const database = await openEmbeddedDatabase(null);
+  const database = await newDatabase();
   const store = await createSqlStore(database, createMemoryShelf(nodeAead));
   const { profile: alice } = await enrollPerson(store, "bank", "alice", 1);
   const { profile: mallory } = await enrollPerson(store, "bank", "mallory", 2);
