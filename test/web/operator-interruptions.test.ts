@@ -185,6 +185,7 @@ test("the question whether to erase somebody can be answered on a small screen, 
 }, async () => {
   const backwards = "\u202ebackwards";
   people = [...people, backwards];
+  await readAgain();
   // A screen of 1280 x 1024 at 400 %.
   await page.setViewportSize({ width: 320, height: 256 });
   // A character that turns text around is shown as one, in the table and in the question.
@@ -248,6 +249,7 @@ test("a search goes on by itself until it finds something, and is not repeated f
   await page.getByText(strings.pager.page(1)).waitFor();
   expect(asked.splice(0)).toEqual(["", "1", "2", "3", "4"]);
   // The next poll also finds what is new at the beginning.
+  await readAgain();
   await expect.poll(() => asked, soon).toEqual(["", "4"]);
   asked.length = 0;
   await page.getByRole("button", { name: strings.pager.next }).click();
@@ -279,6 +281,7 @@ test("a session that ends is renewed once, however many requests are refused on 
   const refuse = (route: Route) => route.fulfill({ status: 401, json: {} });
   await page.route("**/operator/v1/**", refuse);
   page.once("framenavigated", () => void page.unroute("**/operator/v1/**", refuse));
+  await readAgain();
   await page.waitForRequest((request) => new URL(request.url()).pathname === "/oauth2/token", soon);
   await linkOf("ada").waitFor(soon);
   await dialogs(0);
