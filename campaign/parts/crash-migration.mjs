@@ -3,10 +3,14 @@
  * names, or what the last kill left of it. When a start completes, everybody must be there and intact; the next one gets a new copy.
  */
 import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { cpSync, rmSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { openEmbeddedStore, openPostgresStore } from "../../dist/postgres.js";
+import { nodeAead } from "../../dist/store/seal/aead-node.js";
+import { openFolderShelf } from "../../dist/store/seal/shelf-folder.js";
+import { openPostgresShelf } from "../../dist/store/seal/shelf-postgres.js";
 import { openPostgresDatabase } from "../../dist/store/sql/database-pg.js";
 import { openEmbeddedDatabase } from "../../dist/store/sql/database-pglite.js";
 import { addSegment, idOf, train } from "./crash-people.mjs";
@@ -39,7 +43,10 @@ const UNDONE = [
   `DELETE FROM vivavoce.migrations WHERE version > 1`,
 ];
 
-async function makeOld(store, database) {
+/** The keys' note that all names are sealed: store/sql/old-names.ts. */
+const ALL_SEALED = createHash("sha256").update("\0sealed names").digest("hex").slice(0, 32);
+
+async function makeOld(store, database, shelf) {
   await startSession(store, "session");
   for (let number = 1; number <= PEOPLE; number++) {
     const person = personOf(number);
@@ -61,12 +68,19 @@ async function makeOld(store, database) {
   }
   for (const statements of UNDONE) await old.foreign(statements);
   await old.close();
+  const keys = await shelf();
+  await keys.destroy("\0secrets", [ALL_SEALED]);
+  await keys.close();
 }
 
 /** The requested number of old stores: `location` and `keys` as crash-process.mjs takes them. */
 export async function oldFolders(root, withDatabase) {
   const original = await withDatabase(`${root}-original`);
-  await makeOld(await openEmbeddedStore(original), () => openEmbeddedDatabase(`${original}/database`));
+  await makeOld(
+    await openEmbeddedStore(original),
+    () => openEmbeddedDatabase(`${original}/database`),
+    () => openFolderShelf(`${original}/keys`, nodeAead),
+  );
   let last = null;
   let made = 0;
   return async () => {
@@ -80,8 +94,10 @@ export async function oldFolders(root, withDatabase) {
 export async function oldDatabases(server) {
   const location = await server.createDatabase("old_store");
   const keys = await server.createDatabase("old_keys");
-  await makeOld(await openPostgresStore(location, { keys, masterKey: MASTER_KEY }), () =>
-    openPostgresDatabase(location),
+  await makeOld(
+    await openPostgresStore(location, { keys, masterKey: MASTER_KEY }),
+    () => openPostgresDatabase(location),
+    async () => openPostgresShelf(await openPostgresDatabase(keys), nodeAead, { masterKey: MASTER_KEY }),
   );
   let made = 0;
   return async () => {

@@ -127,8 +127,7 @@ describe("precedence", () => {
         store: "/data/vivavoce/store",
         evaluation: "/data/vivavoce/last-evaluation.json",
       });
-      vi.stubEnv("VIVAVOCE_EVALUATION", "/tmp/figures.json");
-      expect(loadConfig({ env: {} }).evaluation).toBe("/tmp/figures.json");
+      expect(loadConfig({ env: { VIVAVOCE_EVALUATION: "/tmp/figures.json" } }).evaluation).toBe("/tmp/figures.json");
     } finally {
       vi.unstubAllEnvs();
     }
