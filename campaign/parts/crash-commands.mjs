@@ -39,11 +39,12 @@ export async function commandsLane({ root, random, isOver, counts, violate: tell
       counts.starts++;
       const isKilled = wholeMs.has(name) && !random.chance(FINISHED_SHARE);
       const killMs = isKilled ? random.next() * 1.1 * wholeMs.get(name) : null;
-      const { ended, errors, tookMs } = await runCommand([...args, "--json"], environment(), killMs);
+      const { ended, said, errors, tookMs } = await runCommand([...args, "--json"], environment(), killMs);
       if (ended.signal === "SIGKILL") {
         counts.kills++;
         counts.killsAtCommands++;
-      } else if (ended.code !== 0) violate(`${name} ended by itself (${ended.code}): ${errors.slice(0, 700)}`);
+      } else if (ended.code !== 0)
+        violate(`${name} ended by itself (${ended.code}): ${(errors || said).slice(0, 700)}`);
       else {
         counts.acknowledged++;
         wholeMs.set(name, tookMs);
@@ -61,7 +62,8 @@ export async function commandsLane({ root, random, isOver, counts, violate: tell
     const leave = (state) => () => {
       person.state = state;
     };
-    switch (random.pick(["person", "person", "people", "rotate", "master"])) {
+    // The first enrollment creates the store; until then, other commands say that there is none.
+    switch (wholeMs.has("enroll") ? random.pick(["person", "person", "people", "rotate", "master"]) : "person") {
       case "people":
         return { name: "people", args: ["people"] };
       case "rotate":

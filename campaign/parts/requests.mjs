@@ -1,6 +1,6 @@
 /** Requests made from the contract's own descriptors, so that new operations are tested too. */
 
-import { randomUUID } from "node:crypto";
+import { MAX } from "uuid";
 import { METHODS } from "../../dist/contract/operations.js";
 import { httpBindings } from "../../dist/server/http/bindings.js";
 
@@ -37,8 +37,8 @@ function fieldValue(field, ids, random, depth) {
       return random.chance(0.5);
     case 9:
       if (field.name === "configset_id") return "ivr-text-dependent";
-      // Has the form of an id, but exists nowhere: a name would be refused in any case.
-      return field.name === "page_token" ? randomUUID() : ids(field.name);
+      // Has the form of an id: a name would be refused in any case. After all ids, so that two requests of a kind get the same page.
+      return field.name === "page_token" ? MAX : ids(field.name);
     case 12:
       return Buffer.from("RIFF").toString("base64");
     default:
