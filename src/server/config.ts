@@ -362,7 +362,7 @@ function validated(settings: Json, from: ReadonlyMap<string, string>): ServerCon
 
 type Limits = Partial<ServerConfig["limits"]> | undefined;
 
-/** An embedded store takes up to 13 times the size of a recording, beside 270 MB of its own: a small container would be killed. */
+/** An embedded store takes many times the size of a recording, beside memory of its own: a small container would be killed. */
 function fitted(limits: ServerConfig["limits"], given: Limits): ServerConfig["limits"] {
   const room = Math.floor((process.constrainedMemory() || Number.POSITIVE_INFINITY) / 32);
   const mediaBytes = given?.mediaBytes ?? Math.min(limits.mediaBytes, room);

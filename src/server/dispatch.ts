@@ -380,8 +380,8 @@ export class Dispatcher {
         this.#running--;
         const seconds = (performance.now() - timing.startedAt) / 1000;
         metrics.call(operation, call.protocol, status, seconds);
-        const isUnlimited = timing.client === null || status === "RATE_EXCEEDED";
-        (isUnlimited ? this.#limitedLog : log).info("call", {
+        const isFromAnybody = timing.client === null || status === "RATE_EXCEEDED";
+        (isFromAnybody ? this.#limitedLog : log).info("call", {
           requestId: call.requestId,
           operation,
           protocol: call.protocol,
