@@ -35,6 +35,13 @@ const recordings = [0, 1, 2].map((take) => {
 const modelIs = (page: Page, state: "ready" | "failed") =>
   page.waitForSelector(`.model[data-state="${state}"]`, { timeout: 60_000 });
 const says = (page: Page, text: string) => page.getByText(text, { exact: true }).waitFor({ timeout: 60_000 });
+const openAndEnroll = async (page: Page, url: string, name: string) => {
+  await page.goto(url);
+  await modelIs(page, "ready");
+  await page.fill("#name", name);
+  await page.setInputFiles("#files", recordings);
+  await says(page, strings.enroll.trained(name));
+};
 const peopleOn = async (page: Page) => {
   await page.click("#tab-people");
   await page.waitForSelector(".people li");
@@ -246,11 +253,7 @@ test("a check says that another tab erased the voice, and offers those that are 
   timeout: 180_000,
 }, async () => {
   const page = await context.newPage();
-  await page.goto(box.url);
-  await modelIs(page, "ready");
-  await page.fill("#name", "Bert");
-  await page.setInputFiles("#files", recordings);
-  await says(page, strings.enroll.trained("Bert"));
+  await openAndEnroll(page, box.url, "Bert");
   await page.click("#tab-verify");
   await page.selectOption("#person", "Bert");
   const other = await context.newPage();
@@ -293,11 +296,7 @@ test("says that a voice could not be erased", { timeout: 120_000 }, async () => 
 test("says that voices can no longer be read", { timeout: 180_000 }, async () => {
   const own = await browser.newContext();
   const page = await own.newPage();
-  await page.goto(box.url);
-  await modelIs(page, "ready");
-  await page.fill("#name", "Anna");
-  await page.setInputFiles("#files", recordings);
-  await says(page, strings.enroll.trained("Anna"));
+  await openAndEnroll(page, box.url, "Anna");
   await page.evaluate(async () => {
     const result = <T>(request: IDBRequest<T>) =>
       new Promise<T>((resolve, reject) => {
@@ -356,11 +355,7 @@ test("after an upgrade with another model, an open tab still records, and voices
   const site = await serve((request) => answer(request));
   const own = await browser.newContext();
   const first = await own.newPage();
-  await first.goto(site.url);
-  await modelIs(first, "ready");
-  await first.fill("#name", "Anna");
-  await first.setInputFiles("#files", recordings);
-  await says(first, strings.enroll.trained("Anna"));
+  await openAndEnroll(first, site.url, "Anna");
   await says(first, strings.privacy.online);
 
   answer = upgraded;
