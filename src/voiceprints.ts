@@ -493,7 +493,7 @@ export class Voiceprints {
 
   async #names(kind: Owner["kind"]): Promise<string[]> {
     const profiles = await profilesIn(this.operations, this.settings.scope, kind);
-    return [...new Set(profiles.map(({ name }) => name))].sort();
+    return [...new Set(profiles.map(({ name }) => name))].filter(Boolean).sort();
   }
 
   async #export(

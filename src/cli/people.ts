@@ -18,11 +18,11 @@ export function peopleCommands(program: Command): void {
         const rows = (await profilesIn(operations, options.scope, kind))
           .map(({ id, status, ...profile }) => ({
             ...profile,
-            status: VoiceprintProfileStatus[status]!,
+            status: status === VoiceprintProfileStatus.UNSPECIFIED ? "DAMAGED" : VoiceprintProfileStatus[status]!,
             profileId: id,
           }))
           .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-        const cells = rows.map((row) => [row.name, row.tag, words(row.status), row.printVersion]);
+        const cells = rows.map((row) => [row.name || row.profileId, row.tag, words(row.status), row.printVersion]);
         createOutput(options.json).answer(rows, () =>
           rows.length === 0
             ? `no ${kind} is enrolled in the scope "${options.scope}"`

@@ -8,6 +8,7 @@ import {
   type UniqueIdAndTag,
 } from "../contract/index.js";
 import type { CallOptions, Score } from "../engine/port.js";
+import { opened } from "../store/damaged-profiles.js";
 import {
   type Group,
   type GroupKind,
@@ -137,7 +138,7 @@ async function profilesAmong(
   const untrained = ids.filter((id) => !trained.has(id));
   const others = untrained.length > 0 ? await deps.store.profiles.getMany(scopeId, untrained) : [];
   signal?.throwIfAborted();
-  return [...prints, ...others.map(asFound)];
+  return [...prints, ...others.map((one) => asFound(opened(one)))];
 }
 
 export const detailsOf = (found: FoundProfile) => (isPrint(found) ? printDetails(found) : profileDetails(found));
@@ -243,7 +244,7 @@ export async function membersOf(
   const { named, owners } = namedBy(groups);
   const found = await profilesAmong(deps, scopeId, [...named]);
   const owned = owners.size > 0 ? await deps.store.profiles.ofOwners(scopeId, [...owners]) : [];
-  return [...found, ...owned.map(asFound)].filter((one) => tag === "" || one.tag === tag);
+  return [...found, ...owned.map((one) => asFound(opened(one)))].filter((one) => tag === "" || one.tag === tag);
 }
 
 const asFound = (profile: Profile): FoundProfile =>

@@ -54,8 +54,9 @@ export function failureOf(error: unknown): StatusError {
 
 function internalReason(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
-  // These messages are safe to pass on: they name the requested profile or scope, or the browser's storage, and say what to do.
-  if (code === "key-lost" || code === "wrong-key" || code === "disk-full") return (error as Error).message;
+  // These messages are safe to pass on: they name a profile or scope of the request, or the browser's storage, and say what to do.
+  if (code === "key-lost" || code === "wrong-key" || code === "damaged" || code === "disk-full")
+    return (error as Error).message;
   if (code === "ENOSPC" || code === "53100") return "the server's disk is full";
   return "internal error; search the log for the request id";
 }

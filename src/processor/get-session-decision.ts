@@ -22,7 +22,7 @@ export const getSessionDecision: Implementation<"getSessionDecision"> = async (d
   );
   // A search in the operator view decides thousands of sessions: nobody is read twice.
   const personOf = async (print: Id | null) =>
-    print === null ? "" : ((await deps.store.profiles.get(scopeId, print))?.owner.externalId ?? "");
+    print === null ? "" : ((await deps.store.profiles.getMany(scopeId, [print]))[0]?.owner.externalId ?? "");
   const isClaimed = matchedProfileId !== null && claimed?.has(matchedProfileId);
   const matchedPersonId = isClaimed ? claimedPersonId : await personOf(matchedProfileId);
   const personId = claimedPersonId || (profileId === matchedProfileId ? matchedPersonId : await personOf(profileId));

@@ -1,5 +1,6 @@
 /** A job's request, and the profiles that the job processes. */
-import type { Id, Profile } from "../store/port.js";
+import { isDamage } from "../store/damaged-profiles.js";
+import type { Id, ListedProfile } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
 
 /** The stored part of the request. If the ids are `null`, the job processes all profiles of the scope. */
@@ -15,11 +16,11 @@ export async function* profilesOf(
   deps: Dependencies,
   scopeId: Id,
   { profileIds }: JobRequest,
-): AsyncGenerator<{ profile: Profile; done: number }> {
+): AsyncGenerator<{ profile: ListedProfile; done: number }> {
   const { profiles } = deps.store;
   if (profileIds) {
     for (const [i, id] of profileIds.entries()) {
-      const profile = await profiles.get(scopeId, id);
+      const [profile] = await profiles.getMany(scopeId, [id]);
       if (profile) yield { profile, done: (i + 1) / profileIds.length };
     }
     return;
@@ -28,9 +29,19 @@ export async function* profilesOf(
   const total = await profiles.count(scopeId);
   let seen = 0;
   for (let after: Id | null = null; ; ) {
-    const page: Profile[] = await profiles.list(scopeId, after, pageSize);
+    const page: ListedProfile[] = await profiles.list(scopeId, after, pageSize);
     for (const profile of page) yield { profile, done: ++seen / Math.max(seen, total) };
     if (page.length < pageSize) return;
     after = page.at(-1)!.id;
+  }
+}
+
+/** The result for one profile, or `otherwise` if it is damaged, so that the others are processed. */
+export async function unlessDamaged<T, U>(work: () => Promise<T>, otherwise: U): Promise<T | U> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isDamage(error)) return otherwise;
+    throw error;
   }
 }

@@ -1,7 +1,7 @@
 /** Lists the contents of a scope page by page. The page token is the last id of the previous page. */
-import { OwnerType } from "../contract/index.js";
+import { OwnerType, VoiceprintProfileStatus } from "../contract/index.js";
 import { isUuid } from "../contract/mandatory.js";
-import type { Id, Profile, Store } from "../store/port.js";
+import type { Id, ListedProfile, Store } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { GroupImplementation, Implementation } from "./dependencies.js";
 import { invalid } from "./failures.js";
@@ -49,7 +49,7 @@ export const listVoiceprintProfiles: Implementation<"listVoiceprintProfiles"> = 
   if (OwnerType[request.ownerType] === undefined)
     throw invalid("owner_type", "unknown", `owner_type must be PERSON (1) or FRAUDSTER (2), got ${request.ownerType}`);
   const scopeId = await checkOptionalContext(deps, request.context);
-  const wanted = ({ owner }: Profile) =>
+  const wanted = ({ owner }: ListedProfile) =>
     request.ownerType === OwnerType.UNSPECIFIED || ownerType(owner.kind) === request.ownerType;
   const page =
     request.ownerId === ""
@@ -64,7 +64,7 @@ export const listVoiceprintProfiles: Implementation<"listVoiceprintProfiles"> = 
       ownerType: ownerType(profile.owner.kind),
       ownerId: profile.owner.externalId,
       profileTag: profile.tag,
-      status: statusOf(deps, profile),
+      status: "damage" in profile ? VoiceprintProfileStatus.UNSPECIFIED : statusOf(deps, profile),
       printVersion: profile.printVersion,
       consent: consentMessage(profile.consent),
     })),
@@ -77,7 +77,7 @@ export async function profilesOfOwner(
   { owners, profiles }: Pick<Store, "owners" | "profiles">,
   scopeId: Id,
   name: string,
-): Promise<Profile[]> {
+): Promise<ListedProfile[]> {
   const found = [await owners.find(scopeId, "person", name), await owners.find(scopeId, "fraudster", name)];
   const ids = found.flatMap((owner) => owner?.id ?? []);
   return (await profiles.ofOwners(scopeId, ids)).sort((a, b) => (a.id < b.id ? -1 : 1));

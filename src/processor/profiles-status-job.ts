@@ -1,8 +1,9 @@
 import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { VoiceprintProfileStatusDetailsSchema } from "../contract/index.js";
-import type { Id } from "../store/port.js";
+import { opened } from "../store/damaged-profiles.js";
+import type { Id, Profile } from "../store/port.js";
 import type { Dependencies } from "./dependencies.js";
-import { type JobRequest, profilesOf } from "./job-profiles.js";
+import { type JobRequest, profilesOf, unlessDamaged } from "./job-profiles.js";
 import { consentMessage, duration, uniqueId } from "./messages.js";
 import { isTrained, statusOf } from "./profiles.js";
 
@@ -15,20 +16,26 @@ export async function profileStatuses(
 ): Promise<JsonValue[]> {
   const statuses: JsonValue[] = [];
   for await (const { profile, done } of profilesOf(deps, scopeId, request)) {
-    const segments = await deps.store.profiles.segments(scopeId, profile.id);
-    const net = segments.reduce((sum, { processed }) => sum + processed.measures.netSpeechSeconds, 0);
     const details = create(VoiceprintProfileStatusDetailsSchema, {
       gkVoiceprintProfileId: uniqueId(profile.id),
-      status: statusOf(deps, profile),
       printVersion: profile.printVersion === 0 ? undefined : profile.printVersion,
-      gkCalibrationModelRevisionId: profile.template ? uniqueId(profile.template.revision) : undefined,
-      totalSegments: segments.length,
-      totalNetAudio: duration(net),
-      isObsolete: profile.template !== null && !isTrained(deps, profile),
       consent: consentMessage(profile.consent),
+      ...(await unlessDamaged(() => trainingOf(deps, opened(profile)), {})),
     });
     statuses.push(toJson(VoiceprintProfileStatusDetailsSchema, details));
     await onProgress(done);
   }
   return statuses;
+}
+
+async function trainingOf(deps: Dependencies, profile: Profile) {
+  const segments = await deps.store.profiles.segments(profile.scopeId, profile.id);
+  const net = segments.reduce((sum, { processed }) => sum + processed.measures.netSpeechSeconds, 0);
+  return {
+    status: statusOf(deps, profile),
+    ...(profile.template && { gkCalibrationModelRevisionId: uniqueId(profile.template.revision) }),
+    totalSegments: segments.length,
+    totalNetAudio: duration(net),
+    isObsolete: profile.template !== null && !isTrained(deps, profile),
+  };
 }

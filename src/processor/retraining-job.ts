@@ -1,13 +1,14 @@
 import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { AudioValidity, RetrainingOutcome, TrainReason, VoiceprintProfileRetrainingSchema } from "../contract/index.js";
 import { untilUncontended } from "../store/contention.js";
+import { opened } from "../store/damaged-profiles.js";
 import { type EnrollmentSegment, type Id, mayBeUsed, type Profile } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { enoughForTraining, totalNet, trainedStatus } from "../voiceprint/template.js";
 import { measuredAudio } from "./audio-model.js";
 import type { Dependencies } from "./dependencies.js";
-import { type JobRequest, profilesOf } from "./job-profiles.js";
+import { type JobRequest, profilesOf, unlessDamaged } from "./job-profiles.js";
 import { uniqueId } from "./messages.js";
 import { isOfScopesModel, isTrained } from "./profiles.js";
 import { analyzeRecording, openRecording } from "./recorded-audio.js";
@@ -29,7 +30,10 @@ export async function retrainProfiles(
   if (!set) throw new Error("the configuration set of this job no longer exists");
   const outcomes: JsonValue[] = [];
   for await (const { profile, done } of profilesOf(deps, scopeId, request)) {
-    const { outcome, printVersion } = await (request.dryRun ? foresee : retrain)(deps, profile, set);
+    const { outcome, printVersion } = await unlessDamaged(
+      () => (request.dryRun ? foresee : retrain)(deps, opened(profile), set),
+      { outcome: RetrainingOutcome.FAILED, printVersion: profile.printVersion },
+    );
     const entry = create(VoiceprintProfileRetrainingSchema, {
       gkVoiceprintProfileId: uniqueId(profile.id),
       outcome,

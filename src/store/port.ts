@@ -6,6 +6,7 @@
  * a record whose session or engagement does not exist, a closed store, a wrong key.
  */
 import type { Measures, Template, VoiceWindow } from "../engine/port.js";
+import type { SealError } from "./errors.js";
 
 /** An id that the caller of a store chose. */
 export type Id = string;
@@ -161,6 +162,14 @@ export interface Profile {
   readonly consent?: RecordedConsent;
 }
 
+/** What was stored of it was altered or moved. The name is empty if it cannot be opened either. */
+export interface DamagedProfile extends Omit<Profile, "template"> {
+  readonly damage: SealError;
+}
+
+/** As lists have it: a damaged profile must not hide the others. */
+export type ListedProfile = Profile | DamagedProfile;
+
 /** Consent is recorded afterwards. */
 export type NewProfile = Omit<Profile, "generation" | "consent">;
 
@@ -283,14 +292,14 @@ export interface Store {
     create(profile: NewProfile): Promise<Profile | null>;
     get(scopeId: Id, id: Id): Promise<Profile | null>;
     /** Those of these ids that exist, in any order. */
-    getMany(scopeId: Id, ids: readonly Id[]): Promise<Profile[]>;
+    getMany(scopeId: Id, ids: readonly Id[]): Promise<ListedProfile[]>;
     find(scopeId: Id, kind: OwnerKind, externalId: string, tag: string): Promise<Profile | null>;
     /** Ordered by id. Fewer than `limit` means the end. */
-    list(scopeId: Id, after: Id | null, limit: number): Promise<Profile[]>;
+    list(scopeId: Id, after: Id | null, limit: number): Promise<ListedProfile[]>;
     /** Number of profiles in the scope. */
     count(scopeId: Id): Promise<number>;
     /** In the order of creation. */
-    ofOwners(scopeId: Id, ownerIds: readonly Id[]): Promise<Profile[]>;
+    ofOwners(scopeId: Id, ownerIds: readonly Id[]): Promise<ListedProfile[]>;
     segments(scopeId: Id, id: Id): Promise<EnrollmentSegment[]>;
     /**
      * One atomic write. Adds the segment if the profile is at `generation`, does not have the segment yet, and has the same print type.

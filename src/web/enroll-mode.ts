@@ -109,7 +109,7 @@ export class EnrollMode implements Mode, Task {
     const person = this.#person;
     const known = (await (await this.voices()).people()).find(({ name }) => name === person);
     if (person !== this.#person) return;
-    this.#note.textContent = known?.template ? strings.enroll.known(person) : known?.isObsolete ? strings.obsolete : "";
+    this.#note.textContent = known?.template ? strings.enroll.known(person) : known?.fault ? strings[known.fault] : "";
     if (!known || known.template || this.#taken > 0) return;
     this.#taken = Math.min(known.recordings, recordings - 1);
     if (this.#taken === 0) return;

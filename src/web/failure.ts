@@ -12,7 +12,8 @@ export function failureText(error: unknown, otherwise = strings.refusals.other):
   const code = storeCodeOf(error);
   if (code === "disk-full") return full;
   if (code === "closed" || code === "newer-schema") return closed;
-  if (code === "wrong-key" || code === "key-lost" || code === "damaged") return unreadable;
+  if (code === "wrong-key" || code === "key-lost") return unreadable;
+  if (code === "damaged") return strings.damaged;
   return otherwise;
 }
 

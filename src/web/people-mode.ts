@@ -44,13 +44,13 @@ export class PeopleMode implements Mode {
     if (people.length === 0) this.#list.replaceChildren(remark(strings.people.none));
   }
 
-  #row({ name, template, isObsolete, createdAt }: KnownPerson): HTMLElement {
+  #row({ name, template, fault, createdAt }: KnownPerson): HTMLElement {
     const { enrolledOn, speech, untrained, exportOf, eraseOf } = strings.people;
     const day = new Date(createdAt).toLocaleDateString(language, { dateStyle: "medium" });
     const about = template
       ? `${enrolledOn(day)}, ${speech(template.netSpeechSeconds)}`
-      : isObsolete
-        ? strings.obsolete
+      : fault
+        ? strings[fault]
         : untrained;
     const actions = element("div", { class: "actions" });
     const row = element(

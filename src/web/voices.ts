@@ -6,6 +6,7 @@ import { toWav } from "../audio/to-wav.js";
 import { openEngine } from "../engine/index.js";
 import type { Engine, Score, Template } from "../engine/port.js";
 import { openVoiceprints } from "../index.js";
+import { isDamage } from "../store/damaged-profiles.js";
 import { openIndexedDbStore } from "../store/indexeddb/store.js";
 import { builtInConfigurationSets, defaultConfigurationSetId } from "../voiceprint/configuration-set.js";
 import { rateOfOneComparison } from "../voiceprint/decision.js";
@@ -35,8 +36,8 @@ export interface KnownPerson {
   readonly name: string;
   /** `null` until the print is trained with the page's model. */
   readonly template: Template | null;
-  /** The print was trained with another model: that of the page before an upgrade, or after it. */
-  readonly isObsolete: boolean;
+  /** The print was trained with another model (that of the page before an upgrade, or after it), or what is stored of it was altered. */
+  readonly fault: "obsolete" | "damaged" | null;
   /** How many recordings the print has that the page's model can use. */
   readonly recordings: number;
   readonly createdAt: number;
@@ -88,16 +89,24 @@ export class Voices {
     );
     const voiceprints = await openVoiceprints({ engine, store, scope });
     const { revision } = engine.model;
+    const known = async (name: string): Promise<KnownPerson | null> => {
+      const profile = await store.profiles.find(scope, "person", name, "");
+      if (!profile) return null;
+      const { template, createdAt } = profile;
+      const isObsolete = template !== null && template.revision !== revision;
+      const segments = await store.profiles.segments(scope, profile.id);
+      const recordings = segments.filter(({ processed }) => processed.revision === revision).length;
+      const usable = isObsolete ? null : template;
+      return { name, template: usable, fault: isObsolete ? "obsolete" : null, recordings, createdAt };
+    };
     return new Voices(engine, voiceprints, async () => {
       const people: KnownPerson[] = [];
       for (const name of await voiceprints.people()) {
-        const profile = await store.profiles.find(scope, "person", name, "");
-        if (!profile) continue;
-        const { template, createdAt } = profile;
-        const isObsolete = template !== null && template.revision !== revision;
-        const segments = await store.profiles.segments(scope, profile.id);
-        const recordings = segments.filter(({ processed }) => processed.revision === revision).length;
-        people.push({ name, template: isObsolete ? null : template, isObsolete, recordings, createdAt });
+        const person = await known(name).catch((error: unknown): KnownPerson => {
+          if (!isDamage(error)) throw error;
+          return { name, template: null, fault: "damaged", recordings: 0, createdAt: 0 };
+        });
+        if (person) people.push(person);
       }
       return people;
     });

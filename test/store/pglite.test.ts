@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { openEmbeddedMemoryStore } from "../../src/postgres.js";
+import { opened } from "../../src/store/damaged-profiles.js";
 import { nodeAead } from "../../src/store/seal/aead-node.js";
 import type { KeyShelf } from "../../src/store/seal/key-ring.js";
 import { createMemoryShelf } from "../../src/store/seal/shelf-memory.js";
@@ -183,6 +184,23 @@ test("a print in the row or under the name of somebody else is refused, with all
       [alice.id, other.id],
     );
     await expect(store.profiles.get("bank", alice.id)).rejects.toMatchObject(damaged);
+    // The others are listed; of this one, only the id is certain.
+    const nameless = { id: alice.id, owner: { externalId: "" }, damage: damaged };
+    for (const listed of [
+      await store.profiles.list("bank", null, 10),
+      await store.profiles.getMany("bank", [alice.id, mallory.id]),
+    ])
+      expect(listed.sort((a, b) => (a.id < b.id ? -1 : 1))).toMatchObject([nameless, mallory]);
   }
+  await database.query(
+    "UPDATE vivavoce.profiles SET template = set_byte(template, 60, get_byte(template, 60) # 1) WHERE id = $1",
+    [mallory.id],
+  );
+  const { template: _, ...named } = mallory;
+  const listed = await store.profiles.ofOwners("bank", [mallory.owner.id]);
+  expect(listed).toMatchObject([{ ...named, damage: damaged }]);
+  expect(() => opened(listed[0]!)).toThrow(listed[0]!.id);
+  await expect(store.profiles.printsOf("bank", [mallory.id])).rejects.toMatchObject(damaged);
+  expect(await store.profiles.erase("bank", mallory.id)).toBe(true);
   await store.close();
 });

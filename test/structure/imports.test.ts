@@ -18,7 +18,15 @@ const allowed: Record<string, readonly string[]> = {
   microphone: [],
   store: ["engine/port", "contract", "./type-name"],
   voiceprint: ["contract"],
-  processor: ["voiceprint", "contract", "engine/port", "audio/port", "store/port", "store/contention"],
+  processor: [
+    "voiceprint",
+    "contract",
+    "engine/port",
+    "audio/port",
+    "store/port",
+    "store/contention",
+    "store/damaged-profiles",
+  ],
   token: ["contract", "store/port", "engagement", "./languages", "./type-name"],
   engagement: ["contract", "store/port", "token"],
   telephony: [

@@ -293,10 +293,10 @@ test("says that a voice could not be erased", { timeout: 120_000 }, async () => 
   await page.close();
 });
 
-test("says that voices can no longer be read", { timeout: 180_000 }, async () => {
+test("shows which voice is damaged, lists the others, and erases it", { timeout: 180_000 }, async () => {
   const own = await browser.newContext();
   const page = await own.newPage();
-  await openAndEnroll(page, box.url, "Anna");
+  for (const name of ["Anna", "Bea"]) await openAndEnroll(page, box.url, name);
   await page.evaluate(async () => {
     const result = <T>(request: IDBRequest<T>) =>
       new Promise<T>((resolve, reject) => {
@@ -310,10 +310,12 @@ test("says that voices can no longer be read", { timeout: 180_000 }, async () =>
     profile.sealed[profile.sealed.length - 1] ^= 1;
     await result(store.put(profile));
   });
-  for (const tab of ["#tab-people", "#tab-verify"]) {
-    await page.click(tab);
-    await says(page, strings.storage.unreadable);
-  }
+  expect(await peopleOn(page)).toEqual(["Anna", "Bea"]);
+  await says(page, strings.damaged);
+  await page.getByRole("button", { name: strings.people.eraseOf("Anna") }).click();
+  await page.getByRole("button", { name: strings.people.yes }).click();
+  await says(page, strings.people.erased("Anna"));
+  expect(await peopleOn(page)).toEqual(["Bea"]);
   await own.close();
 });
 

@@ -1,7 +1,7 @@
 /** Profiles for the operator: search, list and details. Never a template. */
 import { VoiceprintProfileStatus } from "../../contract/index.js";
 import { profilesOfOwner } from "../../processor/listing.js";
-import { type Id, mayBeUsed, type Profile, type Store } from "../../store/port.js";
+import { type Id, type ListedProfile, mayBeUsed, type Store } from "../../store/port.js";
 import { holds, page, searched } from "./page.js";
 import type { OWNER_KINDS, PROFILE_STATES } from "./search.js";
 import type { Page, ProcessedSession, ProfileDetail, ProfileView } from "./view.js";
@@ -26,7 +26,7 @@ export class Profiles {
   async find(scope: Id, search: ProfileSearch, after: Id | null, limit: number): Promise<Page<ProfileView>> {
     const { text, state, kind } = search;
     const { profiles } = this.store;
-    const view = (profile: Profile) => this.#view(profile);
+    const view = (profile: ListedProfile) => this.#view(profile);
     if (text === "" && !state && !kind) return page(await profiles.list(scope, after, limit + 1), limit, view);
     const wanted = (shown: ProfileView) =>
       (state === null || shown.state === state) && (kind === null || shown.kind === kind);
@@ -49,10 +49,12 @@ export class Profiles {
 
   async detail(scope: Id, id: Id): Promise<ProfileDetail | null> {
     const { profiles, groups } = this.store;
-    const profile = await profiles.get(scope, id);
+    const [listed] = await profiles.getMany(scope, [id]);
+    const profile = listed ?? (await profiles.get(scope, id));
     if (!profile) return null;
-    const { template, owner, consent } = profile;
-    const segments = await profiles.segments(scope, id);
+    const { owner, consent } = profile;
+    const template = templateOf(profile);
+    const segments = "damage" in profile ? [] : await profiles.segments(scope, id);
     const lists = await groups.holding(scope, id, owner.id);
     return {
       ...this.#view(profile),
@@ -68,13 +70,13 @@ export class Profiles {
   }
 
   /** The profile with this id, or those of the person or fraudster with this name. */
-  async #exactly(scope: Id, text: string): Promise<Profile[]> {
-    const byId = await this.store.profiles.get(scope, text);
-    return byId ? [byId] : profilesOfOwner(this.store, scope, text);
+  async #exactly(scope: Id, text: string): Promise<ListedProfile[]> {
+    const byId = await this.store.profiles.getMany(scope, [text]);
+    return byId.length > 0 ? byId : profilesOfOwner(this.store, scope, text);
   }
 
-  #view(profile: Profile): ProfileView {
-    const { template } = profile;
+  #view(profile: ListedProfile): ProfileView {
+    const template = templateOf(profile);
     const status = VoiceprintProfileStatus[profile.status] ?? String(profile.status);
     const obsolete = template !== null && !this.canBeScored(template.revision);
     return {
@@ -82,13 +84,15 @@ export class Profiles {
       kind: profile.owner.kind,
       ownerId: profile.owner.externalId,
       tag: profile.tag,
-      state: !mayBeUsed(profile) ? "WITHDRAWN" : obsolete ? "OBSOLETE" : status,
+      state: "damage" in profile ? "DAMAGED" : !mayBeUsed(profile) ? "WITHDRAWN" : obsolete ? "OBSOLETE" : status,
       printVersion: profile.printVersion,
       netSpeechSeconds: template?.netSpeechSeconds ?? null,
       createdAt: profile.createdAt,
     };
   }
 }
+
+const templateOf = (profile: ListedProfile) => ("damage" in profile ? null : profile.template);
 
 /** What a session added to a print. */
 const added = (

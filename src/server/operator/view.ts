@@ -79,7 +79,7 @@ export interface ProfileView extends Pick<Profile, "id" | "tag" | "printVersion"
   readonly ownerId: string;
   /**
    * The contract's status, or OBSOLETE: made by a model that the box does not have, must be trained or enrolled again;
-   * or WITHDRAWN: the person has withdrawn consent, the print is not compared.
+   * or WITHDRAWN: the person has withdrawn consent, the print is not compared; or DAMAGED: what is stored was altered.
    */
   readonly state: string;
   readonly netSpeechSeconds: number | null;

@@ -1,6 +1,16 @@
 /** Owners, profiles with their segments and templates, and the prints that galleries load. */
+import { readListed } from "../damaged-profiles.js";
 import { decodeTemplate, encodeTemplate, joinProcessed, splitProcessed } from "../encoding.js";
-import { type EnrollmentSegment, type Id, mayBeUsed, type Print, type Profile, printOf, type Store } from "../port.js";
+import {
+  type EnrollmentSegment,
+  type Id,
+  type ListedProfile,
+  mayBeUsed,
+  type Print,
+  type Profile,
+  printOf,
+  type Store,
+} from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
 import { profilePlace, segmentPlace } from "../seal/vault.js";
 import { type IdbContext, markPrintChanged } from "./context.js";
@@ -41,6 +51,13 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       return bytes && !template ? [] : [{ ...plain, template: template ? decodeTemplate(template) : null }];
     });
   }
+
+  const listed = (scopeId: Id, stored: readonly StoredProfile[]): Promise<ListedProfile[]> =>
+    readListed(
+      stored,
+      (some) => readAll(scopeId, some),
+      async ({ sealed: _sealed, keyId: _keyId, ...plain }, damage) => ({ ...plain, damage }),
+    );
 
   async function readOne(scopeId: Id, stored: StoredProfile | undefined): Promise<Profile | null> {
     return (stored && (await readAll(scopeId, [stored]))[0]) ?? null;
@@ -111,16 +128,16 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
 
     get: async (scopeId, id) => readOne(scopeId, await db.get("profiles", [scopeId, id])),
 
-    getMany: async (scopeId, ids) => readAll(scopeId, await storedOf(scopeId, ids)),
+    getMany: async (scopeId, ids) => listed(scopeId, await storedOf(scopeId, ids)),
 
     find: async (scopeId, ...name) => readOne(scopeId, await findStored(scopeId, ...name)),
 
     async list(scopeId, after, limit) {
-      const found: Profile[] = [];
+      const found: ListedProfile[] = [];
       for (let last = after; found.length < limit; ) {
         const wanted = limit - found.length;
         const stored = await db.getAll("profiles", afterId(scopeId, last), wanted);
-        found.push(...(await readAll(scopeId, stored)));
+        found.push(...(await listed(scopeId, stored)));
         // A short page means the end, so profiles erased meanwhile must not make a page short.
         if (stored.length < wanted) break;
         last = stored.at(-1)!.id;
@@ -132,7 +149,7 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
 
     async ofOwners(scopeId, ownerIds) {
       const each = [...new Set(ownerIds)].map((id) => db.getAllFromIndex("profiles", "owner", [scopeId, id]));
-      return readAll(scopeId, (await Promise.all(each)).flat());
+      return listed(scopeId, (await Promise.all(each)).flat());
     },
 
     async segments(scopeId, id) {

@@ -1,9 +1,11 @@
 /** Owners, profiles with their segments and templates, and the prints that galleries load. */
+import { readListed } from "../damaged-profiles.js";
 import { decodeJson, decodeTemplate, encodeTemplate, joinProcessed, splitProcessed } from "../encoding.js";
 import { SealError } from "../errors.js";
 import {
   type EnrollmentSegment,
   type Id,
+  type ListedProfile,
   mayBeUsed,
   type NamelessOwner,
   type NewProfile,
@@ -76,8 +78,18 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     return profile ?? null;
   }
 
-  async function select(where: string, values: readonly unknown[]): Promise<Profile[]> {
-    return readProfiles(context, await database.query<ProfileRow>(`${PROFILE} ${where}`, values));
+  const listed = (rows: readonly ProfileRow[]): Promise<ListedProfile[]> =>
+    readListed(
+      rows,
+      (some) => readProfiles(context, some),
+      async (row, damage) => {
+        const [named] = await readProfiles(context, [{ ...row, template: null }]).catch(() => []);
+        return { ...(named ?? nameless(row)), damage };
+      },
+    );
+
+  async function select(where: string, values: readonly unknown[]): Promise<ListedProfile[]> {
+    return listed(await database.query<ProfileRow>(`${PROFILE} ${where}`, values));
   }
 
   /** To seal more for the profile; `null` if it does not exist or its key was destroyed, which means that it is erased. */
@@ -146,7 +158,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     },
 
     async list(scopeId, after, limit) {
-      const found: Profile[] = [];
+      const found: ListedProfile[] = [];
       for (let last = escapeText(after ?? ""); found.length < limit; ) {
         const wanted = limit - found.length;
         const rows = await database.query<ProfileRow>(`${PROFILE} WHERE scope = $1 AND id > $2 ORDER BY id LIMIT $3`, [
@@ -154,7 +166,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
           last,
           wanted,
         ]);
-        found.push(...(await readProfiles(context, rows)));
+        found.push(...(await listed(rows)));
         // A short page means the end, so profiles erased meanwhile must not make a page short.
         if (rows.length < wanted) break;
         last = rows.at(-1)!.id;
@@ -401,6 +413,22 @@ const unsealed = (profileId: Id) =>
       "from a backup and start again, or delete the profile",
   );
 
+const profileOf = (row: ProfileRow, plain: PlainProfile, externalId: string): Omit<Profile, "template"> => ({
+  ...plain,
+  owner: { ...plain.owner, externalId },
+  printType: row.print_type === null ? null : unescapeText(row.print_type),
+  printVersion: row.print_version,
+  generation: Number(row.generation),
+  status: row.status,
+  ...(row.consent === null ? {} : { consent: JSON.parse(row.consent) as RecordedConsent }),
+});
+
+/** Its data may be that of another profile; the id is that of its row. */
+const nameless = (row: ProfileRow) => ({
+  ...profileOf(row, JSON.parse(row.data) as PlainProfile, ""),
+  id: unescapeText(row.id),
+});
+
 /** Rows of one scope. A profile whose key was destroyed in the meantime is erased, and left out, like one whose name is not sealed. */
 async function readProfiles({ vault }: SqlContext, rows: readonly ProfileRow[]): Promise<Profile[]> {
   const plain = rows.map(plainOf);
@@ -419,14 +447,8 @@ async function readProfiles({ vault }: SqlContext, rows: readonly ProfileRow[]):
     if (!name || (row.template && !bytes)) return [];
     return [
       {
-        ...plain[i]!,
-        owner: { ...plain[i]!.owner, externalId: decodeJson(name) },
-        printType: row.print_type === null ? null : unescapeText(row.print_type),
-        printVersion: row.print_version,
-        generation: Number(row.generation),
+        ...profileOf(row, plain[i]!, decodeJson(name)),
         template: bytes ? decodeTemplate(bytes) : null,
-        status: row.status,
-        ...(row.consent === null ? {} : { consent: JSON.parse(row.consent) as RecordedConsent }),
       },
     ];
   });

@@ -84,6 +84,7 @@ export const de: Words = {
   uncertain: "Nicht sicher",
   uncertainMore: "Der Wert liegt zu nah am Strich. Sprechen Sie etwas länger, an einem ruhigeren Ort.",
   failed: "Das konnte nicht geprüft werden",
+  damaged: "Dieser Stimmabdruck ist beschädigt. Löschen Sie ihn und lernen Sie die Stimme neu an.",
   obsolete:
     "Dieser Stimmabdruck wurde mit einem anderen Stimmmodell erstellt. Laden Sie die Seite neu, oder lernen Sie die Stimme noch einmal an.",
   erasedElsewhere:

@@ -79,6 +79,7 @@ export const en = {
   uncertain: "Not sure",
   uncertainMore: "The score is too close to the mark to decide. Speak a little longer, in a quieter place.",
   failed: "That could not be checked",
+  damaged: "This voiceprint is damaged. Erase it, and enroll the voice again.",
   obsolete: "This voiceprint was made with another voice model. Reload the page, or enroll the voice again.",
   erasedElsewhere: "This voice was erased in another tab or window. Check again with a voice that is enrolled.",
 

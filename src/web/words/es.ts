@@ -85,6 +85,7 @@ export const es: Words = {
   uncertainMore:
     "La puntuación está demasiado cerca de la marca para decidir. Hable un poco más, en un lugar más tranquilo.",
   failed: "No se ha podido verificar",
+  damaged: "Esta huella de voz está dañada. Bórrela y registre la voz de nuevo.",
   obsolete: "Esta huella de voz se hizo con otro modelo de voz. Vuelva a cargar la página o registre la voz de nuevo.",
   erasedElsewhere: "Esa voz se ha borrado en otra pestaña o ventana. Verifique de nuevo con una voz registrada.",
 

@@ -82,6 +82,7 @@ export const fr: Words = {
   uncertainMore:
     "Le score est trop près du repère pour décider. Parlez un peu plus longtemps, dans un endroit plus calme.",
   failed: "Vérification impossible",
+  damaged: "Cette empreinte vocale est endommagée. Effacez-la et enregistrez à nouveau la voix.",
   obsolete:
     "Cette empreinte vocale a été faite avec un autre modèle vocal. Rechargez la page ou inscrivez de nouveau la voix.",
   erasedElsewhere:

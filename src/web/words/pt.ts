@@ -86,6 +86,7 @@ export const pt: Words = {
   uncertainMore:
     "A pontuação está perto demais da marca para decidir. Fale um pouco mais, em um lugar mais silencioso.",
   failed: "Não foi possível verificar",
+  damaged: "Esta impressão vocal está danificada. Apague-a e cadastre a voz de novo.",
   obsolete: "Esta impressão vocal foi feita com outro modelo de voz. Recarregue a página ou cadastre a voz de novo.",
   erasedElsewhere: "Essa voz foi apagada em outra aba ou janela. Verifique de novo com uma voz cadastrada.",
 

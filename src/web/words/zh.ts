@@ -77,6 +77,7 @@ export const zh: Words = {
   uncertain: "无法确定",
   uncertainMore: "得分离标记太近。请在更安静的地方多说一会儿。",
   failed: "无法完成检查",
+  damaged: "此声纹已损坏。请将其删除，然后重新录入该声音。",
   obsolete: "此声纹由另一个声音模型生成。请重新加载页面，或重新录入该声音。",
   erasedElsewhere: "该声音已在另一个标签页或窗口中删除。请用已录入的声音重新检查。",
 

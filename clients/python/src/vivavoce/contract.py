@@ -1030,6 +1030,7 @@ class VoiceprintProfileRetraining(Message):
 class VoiceprintProfileStatusDetails(Message):
     gk_voiceprint_profile_id: UniqueId | None = None
     status: VoiceprintProfileStatus = VoiceprintProfileStatus.UNSPECIFIED
+    """UNSPECIFIED if what is stored of it is damaged: restore it from a backup, or delete it."""
     print_version: int | None = None
     gk_calibration_model_revision_id: UniqueId | None = None
     """The model of the template; absent until the profile is trained."""
@@ -1050,6 +1051,7 @@ class VoiceprintProfileSummary(Message):
     """External id of the owner."""
     profile_tag: str = ""
     status: VoiceprintProfileStatus = VoiceprintProfileStatus.UNSPECIFIED
+    """UNSPECIFIED if what is stored of it is damaged: restore it from a backup, or delete it. owner_id may then be empty."""
     print_version: int = 0
     consent: Consent | None = None
     """Absent if none was recorded."""

@@ -303,6 +303,7 @@ export const de: Words = {
     OPTIMAL_TRAINED: "Gut trainiert",
     OBSOLETE: "Veraltet",
     WITHDRAWN: "Einwilligung widerrufen",
+    DAMAGED: "Beschädigt",
     person: "Person",
     fraudster: "Betrüger",
     CALL_CENTER: "Callcenter",

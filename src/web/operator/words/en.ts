@@ -297,6 +297,7 @@ export const en = {
     OPTIMAL_TRAINED: "Well trained",
     OBSOLETE: "Obsolete",
     WITHDRAWN: "Consent withdrawn",
+    DAMAGED: "Damaged",
     person: "Person",
     fraudster: "Fraudster",
     CALL_CENTER: "Call center",

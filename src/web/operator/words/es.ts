@@ -296,6 +296,7 @@ export const es: Words = {
     OPTIMAL_TRAINED: "Bien entrenada",
     OBSOLETE: "Obsoleta",
     WITHDRAWN: "Consentimiento retirado",
+    DAMAGED: "Dañada",
     person: "Persona",
     fraudster: "Defraudador",
     CALL_CENTER: "Centro de llamadas",

@@ -305,6 +305,7 @@ export const fr: Words = {
     OPTIMAL_TRAINED: "Bien entraîné",
     OBSOLETE: "Obsolète",
     WITHDRAWN: "Consentement retiré",
+    DAMAGED: "Endommagée",
     person: "Personne",
     fraudster: "Fraudeur",
     CALL_CENTER: "Centre d’appels",

@@ -303,6 +303,7 @@ export const pt: Words = {
     OPTIMAL_TRAINED: "Bem treinada",
     OBSOLETE: "Obsoleta",
     WITHDRAWN: "Consentimento revogado",
+    DAMAGED: "Danificada",
     person: "Pessoa",
     fraudster: "Fraudador",
     CALL_CENTER: "Central de atendimento",

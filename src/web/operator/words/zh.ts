@@ -288,6 +288,7 @@ export const zh: Words = {
     OPTIMAL_TRAINED: "训练良好",
     OBSOLETE: "已过时",
     WITHDRAWN: "同意已撤回",
+    DAMAGED: "已损坏",
     person: "人员",
     fraudster: "欺诈者",
     CALL_CENTER: "呼叫中心",

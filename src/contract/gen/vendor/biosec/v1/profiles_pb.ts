@@ -370,6 +370,8 @@ export type VoiceprintProfileSummary = Message<"vendor.biosec.v1.VoiceprintProfi
   profileTag: string;
 
   /**
+   * UNSPECIFIED if what is stored of it is damaged: restore it from a backup, or delete it. owner_id may then be empty.
+   *
    * @generated from field: vendor.biosec.v1.VoiceprintProfileStatus status = 6;
    */
   status: VoiceprintProfileStatus;
@@ -419,6 +421,8 @@ export type VoiceprintProfileSummaryJson = {
   profileTag?: string;
 
   /**
+   * UNSPECIFIED if what is stored of it is damaged: restore it from a backup, or delete it. owner_id may then be empty.
+   *
    * @generated from field: vendor.biosec.v1.VoiceprintProfileStatus status = 6;
    */
   status?: VoiceprintProfileStatusJson;
@@ -1010,6 +1014,8 @@ export type VoiceprintProfileStatusDetails = Message<"vendor.biosec.v1.Voiceprin
   gkVoiceprintProfileId?: UniqueId | undefined;
 
   /**
+   * UNSPECIFIED if what is stored of it is damaged: restore it from a backup, or delete it.
+   *
    * @generated from field: vendor.biosec.v1.VoiceprintProfileStatus status = 2;
    */
   status: VoiceprintProfileStatus;
@@ -1061,6 +1067,8 @@ export type VoiceprintProfileStatusDetailsJson = {
   gkVoiceprintProfileId?: UniqueIdJson;
 
   /**
+   * UNSPECIFIED if what is stored of it is damaged: restore it from a backup, or delete it.
+   *
    * @generated from field: vendor.biosec.v1.VoiceprintProfileStatus status = 2;
    */
   status?: VoiceprintProfileStatusJson;
