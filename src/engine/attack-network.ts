@@ -38,6 +38,13 @@ export const isGenuineRatios = (value: unknown): value is GenuineRatios => {
 /** Holds for any calibrated ratio. */
 const anyCalibrated: GenuineRatios = { location: 0, scale: 1 };
 
+/** The ratio that genuine speech exceeds at this rate. */
+export const reachOf = ({ location, scale }: GenuineRatios, rate: number): number => location - scale * Math.log(rate);
+
+/** Whether attacks can be found: no threshold is more than twice what any calibrated ratio needs. */
+export const findsAttacks = (genuine: GenuineRatios): boolean =>
+  [1e-2, 1e-4].every((rate) => reachOf(genuine, rate) <= 2 * reachOf(anyCalibrated, rate));
+
 /** What the kernels expect. Speech played into a hall is so blurred that the usual threshold missed a third of it (training/spoof/LOG.md 12). */
 const shapes: readonly (Pick<AttackModel, "kind" | "rows" | "lowered" | "channels"> & {
   readonly architecture: string;
@@ -65,7 +72,10 @@ function attackModel(section: ModelSection): AttackModel {
   const [slope, offset] = Array.isArray(calibration) ? (calibration as unknown[]) : [];
   if (!Number.isFinite(slope) || !Number.isFinite(offset))
     throw badModel(`the ${kind} attack network has no calibration`);
+  if ((slope as number) <= 0) throw badModel(`the ${kind} attack network must give attacks a higher ratio`);
   if (!isGenuineRatios(genuine)) throw badModel(`the ${kind} attack network has no measure of genuine speech`);
+  if (!findsAttacks(genuine))
+    throw badModel(`the thresholds of the ${kind} attack network are too high for any attack`);
   return {
     kind,
     revision: section.revision,

@@ -2,7 +2,7 @@
  * An operator's own calibration, as `vivavoce calibrate` writes it: JSON that replaces the model's section `calibration`.
  * The SHA-256 of its bytes is its revision. It belongs to one network; changing it makes no template obsolete.
  */
-import { type AttackModel, type GenuineRatios, isGenuineRatios } from "./attack-network.js";
+import { type AttackModel, findsAttacks, type GenuineRatios, isGenuineRatios } from "./attack-network.js";
 import { type Calibration, calibrationOf } from "./calibration.js";
 import { EngineError } from "./engine-error.js";
 import { sha256 } from "./model-file.js";
@@ -69,6 +69,11 @@ function ownAttacks(attacks: unknown = {}): OwnAttacks {
   const isObject = typeof attacks === "object" && attacks !== null;
   if (!isObject || !fits.every((fit) => typeof fit?.revision === "string" && isGenuineRatios(fit)))
     throw refused("its attack thresholds are malformed");
+  const blind = Object.entries(attacks as OwnAttacks).find(([, fit]) => !findsAttacks(fit));
+  if (blind)
+    throw refused(
+      `its thresholds for ${blind[0]} speech are too high for any attack; use "vivavoce calibrate --no-attacks"`,
+    );
   return attacks as OwnAttacks;
 }
 

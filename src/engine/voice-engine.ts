@@ -1,6 +1,6 @@
 import { typeName } from "../type-name.js";
 import { AttackListening } from "./attack-check.js";
-import type { AttackModel } from "./attack-network.js";
+import { type AttackModel, reachOf } from "./attack-network.js";
 import { analyzeOptions, callOptions, checkOptions, inCall, streamOptions } from "./call.js";
 import { badArgument, EngineError, NotSupportedError } from "./engine-error.js";
 import { checkSampleArray, EngineStream, type StreamModel } from "./engine-stream.js";
@@ -119,11 +119,11 @@ export class VoiceEngine implements Engine {
   }
 
   attackThreshold(kind: AttackKind, falseAlarmRate: number): number {
-    const { location, scale } = this.#attackModel(kind).genuine;
+    const { genuine } = this.#attackModel(kind);
     if (!(falseAlarmRate > 0 && falseAlarmRate < 1))
       throw badArgument(`the false-alarm rate must be above 0 and below 1, got ${falseAlarmRate}`);
     // A lower limit: sources unlike those measured reach higher ratios with genuine speech (training/spoof/LOG.md 16).
-    return Math.max(leastAttackThreshold, location - scale * Math.log(falseAlarmRate));
+    return Math.max(leastAttackThreshold, reachOf(genuine, falseAlarmRate));
   }
 
   #streamModel(): StreamModel {

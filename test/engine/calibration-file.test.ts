@@ -120,4 +120,11 @@ test("attack thresholds fitted to an operator's own calls replace the model's, f
   await expect(opened({ revision: "0".repeat(64), location: 1, scale: 0.5 })).rejects.toThrow(/another network/);
   for (const wrong of [{ revision, location: 1, scale: 0 }, { revision, scale: 1 }, { location: 1, scale: 1 }, null, 7])
     await expect(opened(wrong)).rejects.toMatchObject({ code: "BAD_CALIBRATION" });
+  // Nothing would ever be an attack.
+  for (const [location, scale] of [
+    [1e9, 1],
+    [9, 0.1],
+    [-1e6, 3e5],
+  ])
+    await expect(opened({ revision, location, scale })).rejects.toThrow(/synthetic speech are too high for any attack/);
 });
