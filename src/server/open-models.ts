@@ -6,6 +6,7 @@ import type { Engine } from "../engine/port.js";
 import type { Models } from "../processor/models.js";
 import { ConfigError, type ServerConfig } from "./config.js";
 import { reasonOf } from "./file-fault.js";
+import type { Log } from "./log.js";
 import { modelLocation, modelNames } from "./model-location.js";
 
 type ModelSettings = Pick<ServerConfig, "model" | "scopeModels" | "olderModels">;
@@ -26,14 +27,20 @@ export class OpenModels implements Models {
     /** The file of each model that is not open, by revision. */
     private readonly files: ReadonlyMap<string, string | URL>,
     private readonly options: EngineOptions,
+    private readonly log?: Pick<Log, "warn">,
   ) {}
 
   /** `given` replaces the box's own engine and is left open. */
-  static async open(settings: ModelSettings, options: EngineOptions, given?: Engine): Promise<OpenModels> {
+  static async open(
+    settings: ModelSettings,
+    options: EngineOptions,
+    given?: Engine,
+    log?: Pick<Log, "warn">,
+  ): Promise<OpenModels> {
     const files = await knownModels(settings);
     const engine = given ?? (await openEngine({ ...options, ...modelLocation(settings.model) }));
     const byScope = new Map<string, Engine>();
-    const models = new OpenModels(engine, byScope, files.byRevision, options);
+    const models = new OpenModels(engine, byScope, files.byRevision, options, log);
     if (!given) models.#opened.push(engine);
     try {
       for (const [scope, name] of Object.entries(settings.scopeModels))
@@ -80,6 +87,11 @@ export class OpenModels implements Models {
     // The operator's calibration belongs to the box's model.
     const engine = await openEngine({ ...this.options, model, calibration: null });
     this.#opened.push(engine);
+    if (this.options.calibration)
+      this.log?.warn("the box's calibration is not for this model: its prints are scored with its own", {
+        model: revision,
+        calibration: engine.model.calibrationRevision,
+      });
     return engine;
   }
 }

@@ -90,7 +90,7 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       maxCalls: 64 * concurrentAudio + 4 * liveCalls,
       calibration: calibration ?? null,
     };
-    const models = await OpenModels.open(config, room, parts.engine).catch((error: unknown) => {
+    const models = await OpenModels.open(config, room, parts.engine, log).catch((error: unknown) => {
       if (!(error instanceof EngineError) || error.code !== "BAD_CALIBRATION") throw error;
       throw new ConfigError(`calibration: ${config.calibration}: ${error.message}`);
     });

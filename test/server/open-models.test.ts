@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { openEngine } from "../../src/engine/index.js";
 import { describedModel } from "../../src/engine/model-file.js";
 import { OpenModels } from "../../src/server/open-models.js";
-import { randomModel } from "../engine/random-model.js";
+import { plainCalibration, randomModel } from "../engine/random-model.js";
 import { fixtureEngine } from "../processor/fixture-engine.js";
 
 /** The compiled kernels are in dist. */
@@ -55,6 +55,24 @@ test("a model that only older prints need is opened once, when the first is aske
   expect(await models.open(revision)).toBe(models.engine);
   await expect(models.open("none")).rejects.toThrow("no loaded model has the revision none");
   await models.close();
+});
+
+test("the log says that the box's own calibration does not apply to prints of another model", async () => {
+  const file = { format: "vivavoce-calibration", version: 1, modelRevision: revision, calibration: plainCalibration };
+  const own = { ...options, calibration: new TextEncoder().encode(JSON.stringify(file)) };
+  for (const [given, times] of [
+    [own, 1],
+    [options, 0],
+  ] as const) {
+    const warn = vi.fn();
+    const models = await OpenModels.open({ ...settings, olderModels: [other] }, given, undefined, { warn });
+    expect(warn).not.toHaveBeenCalled();
+    const { calibrationRevision } = (await models.open(otherRevision)).model;
+    await models.open(otherRevision);
+    expect(warn).toHaveBeenCalledTimes(times);
+    if (times > 0) expect(warn.mock.lastCall![1]).toEqual({ model: otherRevision, calibration: calibrationRevision });
+    await models.close();
+  }
 });
 
 test("a model that could not be opened is tried again", async () => {

@@ -184,7 +184,7 @@ export const de: Words = {
 
   models: {
     heading: "Modelle",
-    note: "Ein Abdruck wird von dem Modell bewertet, das ihn erzeugt hat, bis er zum neuen Modell umzieht: aus gespeichertem Audio oder mit Anrufen, die eindeutig passen.",
+    note: "Ein Abdruck wird von dem Modell bewertet, das ihn erzeugt hat, bis er zum neuen Modell umzieht: aus gespeichertem Audio oder mit Anrufen, die eindeutig passen. Eine eigene Kalibrierung gilt nur für das Modell der Box.",
     none: "Kein Abdruck in diesem Bereich.",
     columns: ["Modell", "Verwendet für", "Personen", "Betrüger", "Revision"],
     ofNewPrints: "Neue Abdrücke",

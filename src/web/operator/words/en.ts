@@ -177,7 +177,7 @@ export const en = {
 
   models: {
     heading: "Models",
-    note: "A print is scored by the model that made it until it moves to the new model, from stored audio or with calls that clearly match.",
+    note: "A print is scored by the model that made it until it moves to the new model, from stored audio or with calls that clearly match. A calibration of your own applies to the box’s model only.",
     none: "No print in this scope.",
     columns: ["Model", "Used for", "Persons", "Fraudsters", "Revision"],
     ofNewPrints: "New prints",

@@ -176,7 +176,7 @@ export const es: Words = {
 
   models: {
     heading: "Modelos",
-    note: "Una huella la puntúa el modelo que la creó hasta que pasa al modelo nuevo: a partir del audio guardado o con llamadas que coinciden claramente.",
+    note: "Una huella la puntúa el modelo que la creó hasta que pasa al modelo nuevo: a partir del audio guardado o con llamadas que coinciden claramente. Una calibración propia vale solo para el modelo del servidor.",
     none: "Ninguna huella en este ámbito.",
     columns: ["Modelo", "Se usa para", "Personas", "Defraudadores", "Revisión"],
     ofNewPrints: "Huellas nuevas",

@@ -184,7 +184,7 @@ export const fr: Words = {
 
   models: {
     heading: "Modèles",
-    note: "Une empreinte est évaluée par le modèle qui l’a créée jusqu’à ce qu’elle passe au nouveau modèle : à partir de l’audio conservé, ou avec des appels qui correspondent nettement.",
+    note: "Une empreinte est évaluée par le modèle qui l’a créée jusqu’à ce qu’elle passe au nouveau modèle : à partir de l’audio conservé, ou avec des appels qui correspondent nettement. Votre propre calibration ne vaut que pour le modèle du serveur.",
     none: "Aucune empreinte dans ce périmètre.",
     columns: ["Modèle", "Utilisé pour", "Personnes", "Fraudeurs", "Révision"],
     ofNewPrints: "Nouvelles empreintes",

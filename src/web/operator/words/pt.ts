@@ -183,7 +183,7 @@ export const pt: Words = {
 
   models: {
     heading: "Modelos",
-    note: "Uma impressão é pontuada pelo modelo que a criou até passar para o novo modelo: a partir do áudio guardado ou com chamadas que correspondem claramente.",
+    note: "Uma impressão é pontuada pelo modelo que a criou até passar para o novo modelo: a partir do áudio guardado ou com chamadas que correspondem claramente. Uma calibração própria vale só para o modelo do servidor.",
     none: "Nenhuma impressão neste escopo.",
     columns: ["Modelo", "Usado para", "Pessoas", "Fraudadores", "Revisão"],
     ofNewPrints: "Novas impressões",
