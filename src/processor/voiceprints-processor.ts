@@ -1,6 +1,5 @@
 /** The contract as a library: every operation is a method that takes the request and returns the response. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { v7 } from "uuid";
 import type { RawFormat, Recording, ToWav } from "../audio/port.js";
 import {
   type AnalyzeAudioResult,
@@ -73,6 +72,7 @@ import { type LiveCheck, type LiveRequest, openLiveAnalysis } from "./live/live-
 import { openLiveEnrollment } from "./live/live-enrollment.js";
 import type { LiveEnrollmentResult, LiveTask } from "./live/live-task.js";
 import { type Models, oneModel } from "./models.js";
+import { newIds } from "./new-ids.js";
 import { PrintCache } from "./print-cache.js";
 import { type PrintsOfModel, printsByModel } from "./prints-by-model.js";
 import { processAudio } from "./process-audio.js";
@@ -198,7 +198,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
       groups: new GroupCache(store),
       fieldRates: new FieldRates(engine, store, clock),
       clock,
-      ids: options.ids ?? { next: () => v7() },
+      ids: options.ids ?? newIds(clock),
       retention: withDefaults("retention", defaultRetention, options.retention),
       limits: withDefaults("limits", defaultLimits, options.limits),
       allowExport: options.allowExport ?? true,
