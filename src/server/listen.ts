@@ -27,7 +27,7 @@ export interface ListenOptions {
   readonly headerSeconds: number;
   /** How long a connection without traffic stays open if nobody is working for it; 300 if not set. */
   readonly idleSeconds?: number;
-  /** How long a client of HTTP/2 may take to answer a ping; 5 if not set. */
+  /** How long a client of HTTP/2 may take to answer a ping, and one of HTTP/1.1 to read while the port closes; 5 if not set. */
   readonly pingSeconds?: number;
   /** How long a request may take to arrive completely. */
   readonly readSeconds: (request: NodeRequest) => number;
@@ -200,7 +200,7 @@ class Connections {
       this.#unanswered.delete(response);
       if (this.#closing) request.socket.destroySoon();
     });
-    if (this.#closing) response.shouldKeepAlive = false;
+    if (this.#closing) this.#endSoon(response);
   }
 
   #unansweredOf(connection: unknown): ServerResponse[] {
@@ -233,7 +233,13 @@ class Connections {
       this.#endIfGone(session, socket);
     }
     for (const socket of this.#silent) socket.destroy();
-    for (const response of this.#unanswered) response.shouldKeepAlive = false;
+    for (const response of this.#unanswered) this.#endSoon(response);
+  }
+
+  /** After the response; a client that does not read it can ask the next box. */
+  #endSoon(response: ServerResponse): void {
+    response.shouldKeepAlive = false;
+    response.req.socket.setTimeout((this.options.pingSeconds ?? PING_SECONDS) * 1000);
   }
 
   destroy(): void {

@@ -349,6 +349,38 @@ describe.each(["cleartext", "TLS"])("a client that breaks the rules of HTTP/2 an
   });
 });
 
+test("clients of HTTP/1.1 that read nothing do not delay a stop; one whose response is late still gets it", async () => {
+  let asked = 0;
+  let answer = () => {};
+  let cutOff: Promise<unknown> | null = null;
+  const port = await listen({
+    ...patient,
+    pingSeconds: 0.2,
+    handler: ({ url }, response) => {
+      asked++;
+      if (url === "/large") {
+        cutOff = once(response, "close");
+        response.end(large);
+      } else answer = () => response.end("answered");
+    },
+    upgrade: (_, socket) => socket.destroy(),
+  });
+  const late = askOver(port.port, undefined, "/late");
+  let text = "";
+  late.on("data", (chunk: Buffer) => {
+    text += chunk;
+  });
+  const unread = askOver(port.port, undefined, "/large").pause();
+  await expect.poll(() => asked).toBe(2);
+  const closed = port.close();
+  await cutOff;
+  const answered = closing(late);
+  answer();
+  await Promise.all([closed, answered]);
+  unread.destroy();
+  expect(text).toContain("answered");
+});
+
 test("clients of HTTP/2 that read nothing, or leave their side open, do not delay a stop", async () => {
   let asked = 0;
   const port = await listen({
