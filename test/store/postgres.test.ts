@@ -209,6 +209,14 @@ test("a connection that breaks between two statements of a transaction fails onl
   await database.close();
 });
 
+test("a database that closes answers the calls that wait for a connection first", async () => {
+  const database = await openPostgresDatabase(await server.createDatabase());
+  const calls = Array.from({ length: 20 }, () => database.query("SELECT 1 AS one, pg_sleep(0.1)"));
+  await database.close();
+  for (const [row] of await Promise.all(calls)) expect(row).toMatchObject({ one: 1 });
+  await database.close();
+});
+
 test("two processes that enroll and train the same profile lose no segment", async () => {
   const [url, keysUrl] = [await server.createDatabase(), await server.createDatabase()];
   const store = await openPostgresStore(url, { keys: keysUrl, masterKey });

@@ -22,6 +22,7 @@ const SLOW_MS = 3_600_000;
 /** Detects a server whose machine is gone. */
 const KEEPALIVE_AFTER_MS = 10_000;
 const RECONNECT_EVERY_MS = 100;
+const CLOSE_LOOK_MS = 10;
 const POOL_SIZE = 10;
 const TRANSACTION_TRIES = 5;
 const DEADLOCK = "40P01";
@@ -69,7 +70,11 @@ export async function openPostgresDatabase(url: string, limits = LIMITS): Promis
       }
     },
     close() {
-      closing ??= pool.end();
+      closing ??= (async () => {
+        // A pool that ends leaves those that wait for a connection without one, until their time limit.
+        while (pool.waitingCount > 0) await wait(CLOSE_LOOK_MS);
+        await pool.end();
+      })();
       return closing;
     },
   };
