@@ -40,6 +40,9 @@ export interface Sampled {
  */
 export const MOST_TRIALS = 500_000;
 
+/** The engine trains a template from at most this many segments. */
+export const MOST_ENROLLED = 256;
+
 /** A folder or list that cannot be evaluated; the message says which line or path and why. */
 export class TrialSetError extends Error {
   override readonly name = "TrialSetError";
@@ -106,7 +109,12 @@ export function parseTrialList(text: string, root: string, mostTrials = MOST_TRI
     const same = LABELS.get(label.toLowerCase());
     if (same === undefined)
       throw new TrialSetError(`${at}: label must be one of ${[...LABELS.keys()].join(", ")}, got "${label}"`);
-    const enrolled = enroll.split(",").map((path) => {
+    const names = enroll.split(",");
+    if (names.length > MOST_ENROLLED)
+      throw new TrialSetError(
+        `${at}: at most ${MOST_ENROLLED} recordings can be enrolled together, got ${names.length}`,
+      );
+    const enrolled = names.map((path) => {
       if (path === "") throw new TrialSetError(`${at}: the name of an enrollment file is empty`);
       return numbers.number(resolve(root, path));
     });

@@ -97,6 +97,7 @@ describe("a list of trials", () => {
     ["1 my call.wav b.wav", /line 1: .*4 words.* tabs/],
     ["1 a.wav,b.wav ./b.wav", /line 1: \.\/b\.wav is both enrolled and tested/],
     ["1 a.wav,,b.wav c.wav", /name of an enrollment file is empty/],
+    [`1 ${Array.from({ length: 257 }, (_, i) => `${i}.wav`)} x.wav`, /line 1: at most 256 recordings .* got 257/],
     ["", /no trial/],
   ])("refuses %j with line and reason", (text, message) => {
     expect(() => parseTrialList(text, "/speech")).toThrow(message);
