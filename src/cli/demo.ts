@@ -8,6 +8,7 @@ import { makeFolders } from "../store/make-folders.js";
 import { Voiceprints } from "../voiceprints.js";
 import { findProfile, inSession, type Owner, upload } from "../workflow.js";
 import { fraudster, person } from "./calls.js";
+import { faultOfFile } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { withOperations } from "./operations.js";
 import { createOutput, table, words } from "./output.js";
@@ -51,7 +52,7 @@ export function demoCommand(program: Command): void {
 }
 
 async function writeVoices(folder: string, json?: boolean): Promise<void> {
-  await makeFolders(folder);
+  await makeFolders(folder).catch((error: unknown) => Promise.reject(faultOfFile(folder, error)));
   const files: string[] = [];
   for (const { name, speaker } of [...PEOPLE, MALLORY]) {
     for (let take = 1; take <= PHRASES + 1; take++) {

@@ -8,7 +8,9 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Command } from "commander";
+import { afterEach, beforeEach, describe, expect, it, test, vi } from "vitest";
+import { demoCommand } from "../../src/cli/demo.js";
 import { cacheFault } from "../../src/cli/evaluate.js";
 import { ExitCode } from "../../src/cli/exit-code.js";
 import { assertCanWrite, writeOutput } from "../../src/cli/output-file.js";
@@ -22,6 +24,13 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "vivavoce-output-"));
 });
 afterEach(() => rm(folder, { recursive: true }));
+
+test("a folder that cannot be created is a mistake of the user, as a file is", async () => {
+  const program = new Command();
+  demoCommand(program);
+  const refused = program.parseAsync(["demo", "--wav", "/proc/voices"], { from: "user" });
+  await expect(refused).rejects.toMatchObject({ message: "/proc/voices: permission denied", exitCode: ExitCode.usage });
+});
 
 describe("a file that a command writes", () => {
   const inFolder = (name: string) => join(folder, name);
