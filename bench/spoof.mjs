@@ -163,12 +163,19 @@ function figures(all, threshold) {
   };
 }
 
+const LABELS = new Set(["genuine", "coded", "attack", "replay"]);
+
 export async function spoof({ corpora, callers, conditions, lengths, workers, model, scores, json }) {
   const engine = await openEngine({ workers, ...(model ? { model } : {}) });
   const rows = readFileSync(join(corpora, "list.tsv"), "utf8")
     .trim()
     .split("\n")
     .map((row) => row.split("\t"));
+  const unknown = rows.findIndex(([, label]) => !LABELS.has(label));
+  if (unknown >= 0)
+    throw new Error(
+      `list.tsv, line ${unknown + 1}: label must be one of ${[...LABELS].join(", ")}, got "${rows[unknown][1]}"`,
+    );
   const recordings = rows.map(([file, label, system]) => ({ label, system, ...read(join(corpora, file)) }));
   const scored = async (kind, some, seconds) => {
     const kinds = kind === "playback" ? ["genuine", "replay"] : ["genuine", "coded", "attack"];
