@@ -260,6 +260,8 @@ test("finds profiles, and shows one in detail", { timeout: 120_000 }, async () =
   const search = page.getByLabel(strings.idOrPerson);
   await search.fill("anna");
   await ownersAre("anna");
+  // Screen readers announce it.
+  await page.getByRole("status").getByText(strings.pager.rows(1)).waitFor();
   await profiles().getByRole("link").click();
   await dialog().getByText(nameOf("OPTIMAL_TRAINED")).waitFor();
   expect(await dialog().textContent()).toContain("vivavoce-2");
@@ -602,8 +604,13 @@ test("signs out for good", { timeout: 120_000 }, async () => {
   });
   await other.goto(box.operatorUrl!);
   await other.getByRole("tab", { name: strings.parts.profiles }).click();
-  await page.getByRole("button", { name: words.signOut }).click();
+  let times = 0;
+  page.on("request", (request) => {
+    if (request.url().endsWith("/me/sign-out")) times++;
+  });
+  await page.getByRole("button", { name: words.signOut }).dblclick();
   await page.getByText(words.signedOut).waitFor();
+  expect(times).toBe(1);
   await other.getByText(words.signedOut).waitFor();
   expect(await other.locator("table").count()).toBe(0);
   const status = async () =>

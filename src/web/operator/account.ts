@@ -9,11 +9,15 @@ const words = strings.account;
 /** `signedOut` is called when this browser is no longer signed in at the box. */
 export function account(client: BoxClient, user: string, signedOut: () => void): HTMLElement {
   const state = element("span", { class: "note", role: "status" });
+  let isLeaving = false;
   const signOut = async () => {
+    if (isLeaving) return;
+    isLeaving = true;
     try {
       await client.signOut();
       signedOut();
     } catch (error) {
+      isLeaving = false;
       state.textContent = strings.failed((error as Error).message);
     }
   };

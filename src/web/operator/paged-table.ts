@@ -93,7 +93,8 @@ export class PagedTable<Row> {
     this.#isOutdated = false;
     this.#after = next;
     this.#show(rows, next === null ? this.words.none : strings.pager.searchOn);
-    const page = strings.pager.page(pages.length);
+    // Also the number of rows: screen readers announce what a search found.
+    const page = `${strings.pager.page(pages.length)}: ${strings.pager.rows(rows.length)}`;
     if (this.#number.textContent !== page) this.#number.textContent = page;
     this.#previous.setAttribute("aria-disabled", String(pages.length === 1));
     this.#next.setAttribute("aria-disabled", String(next === null));

@@ -255,6 +255,7 @@ export const de: Words = {
     next: "Weiter",
     label: (table) => `Seiten von ${table}`,
     page: (number) => `Seite ${number}`,
+    rows: (count) => `${count} ${count === 1 ? "Zeile" : "Zeilen"}`,
     searchOn: "Bisher nichts gefunden. „Weiter“ setzt die Suche fort.",
   },
 

@@ -248,6 +248,7 @@ export const en = {
     next: "Next",
     label: (table: string) => `Pages of ${table}`,
     page: (number: number) => `Page ${number}`,
+    rows: (count: number) => `${count} ${count === 1 ? "row" : "rows"}`,
     searchOn: "Nothing found so far. Choose Next to continue the search.",
   },
 

@@ -248,6 +248,7 @@ export const es: Words = {
     next: "Siguiente",
     label: (table) => `Páginas de ${table}`,
     page: (number) => `Página ${number}`,
+    rows: (count) => `${count} ${count === 1 ? "fila" : "filas"}`,
     searchOn: "No se ha encontrado nada hasta ahora. «Siguiente» continúa la búsqueda.",
   },
 

@@ -257,6 +257,7 @@ export const fr: Words = {
     next: "Suivant",
     label: (table) => `Pages de ${table}`,
     page: (number) => `Page ${number}`,
+    rows: (count) => `${count} ${count < 2 ? "ligne" : "lignes"}`,
     searchOn: "Rien trouvé jusqu’ici. « Suivant » continue la recherche.",
   },
 

@@ -255,6 +255,7 @@ export const pt: Words = {
     next: "Próxima",
     label: (table) => `Páginas de ${table}`,
     page: (number) => `Página ${number}`,
+    rows: (count) => `${count} ${count === 1 ? "linha" : "linhas"}`,
     searchOn: "Nada encontrado até agora. “Próxima” continua a busca.",
   },
 

@@ -240,6 +240,7 @@ export const zh: Words = {
     next: "下一页",
     label: (table) => `${table} 的页面`,
     page: (number) => `第 ${number} 页`,
+    rows: (count) => `${count} 行`,
     searchOn: "目前查看的内容中没有。“下一页”继续查找。",
   },
 
