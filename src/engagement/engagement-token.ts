@@ -18,7 +18,7 @@ export type EngagementTokenRequest = ClientCredentialsRequest;
 export function createEngagementGrant(options: {
   registrations: Registrations;
   issue: IssueToken;
-  throttle: Throttle;
+  clientThrottle: Throttle;
   audit: Audit;
 }): (request: EngagementTokenRequest) => Promise<EngagementTokenResponse> {
   const { registrations, issue, audit } = options;

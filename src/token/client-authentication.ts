@@ -29,7 +29,7 @@ export interface KnownClient {
 }
 
 export async function authenticated(
-  service: Pick<TokenService, "applications" | "credentials" | "throttle" | "audit">,
+  service: Pick<TokenService, "applications" | "credentials" | "clientThrottle" | "audit">,
   client: ClientPassword,
   address: string,
 ): Promise<KnownClient> {

@@ -42,13 +42,13 @@ export async function throttled<T>(
 
 /** The client of this id and secret; a wrong secret is counted, reported and refused. */
 export async function knownClient<T>(
-  { throttle, audit }: { throttle: Throttle; audit: Audit },
+  { clientThrottle, audit }: { clientThrottle: Throttle; audit: Audit },
   audience: keyof Audiences,
   { clientId, secret }: ClientPassword,
   address: string,
   authenticate: (clientId: string, secret: string) => Promise<T | null>,
 ): Promise<T> {
-  const known = await throttled(throttle, clientId, address, () => authenticate(clientId, secret));
+  const known = await throttled(clientThrottle, clientId, address, () => authenticate(clientId, secret));
   if (known !== null) return known;
   audit({ event: "client-refused", audience, clientId: loggableClientId(clientId), address });
   throw new OAuthError("invalid_client", "the client is unknown or its secret is wrong", {
@@ -75,7 +75,7 @@ export function createClientCredentialsGrant(options: {
   applications: Applications;
   credentials: ProfileCredentials;
   issue: IssueToken;
-  throttle: Throttle;
+  clientThrottle: Throttle;
   audit: Audit;
   clock: Clock;
 }): (request: ClientCredentialsRequest) => Promise<TokenResponse> {

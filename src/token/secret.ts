@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, scrypt, timingSafeEqual } from "node:crypto";
+import { createHmac, randomBytes, scrypt, scryptSync, timingSafeEqual } from "node:crypto";
 import type { Random } from "./clock.js";
 
 /** scrypt's cost. `memory` in bytes is 128 · n · r. */
@@ -16,13 +16,14 @@ const CHOSEN: Cost = { n: 1 << 15, r: 8, p: 3 };
 const HASH_BYTES = 32;
 const SALT_BYTES = 16;
 
-function derive(secret: string, salt: Uint8Array, cost: Cost): Promise<Buffer> {
-  // About twice what it takes.
-  const maxmem = 256 * cost.n * cost.r;
+async function derive(secret: string, salt: Uint8Array, { n, r, p }: Cost): Promise<Buffer> {
+  const given = secret.normalize("NFKC");
+  // `maxmem` is about twice what it takes.
+  const options = { N: n, r, p, maxmem: 256 * n * r };
+  // Another thread would take as long to begin as this takes.
+  if (n <= GENERATED.n) return scryptSync(given, salt, HASH_BYTES, options);
   return new Promise((resolve, reject) => {
-    scrypt(secret.normalize("NFKC"), salt, HASH_BYTES, { N: cost.n, r: cost.r, p: cost.p, maxmem }, (error, key) =>
-      error ? reject(error) : resolve(key),
-    );
+    scrypt(given, salt, HASH_BYTES, options, (error, key) => (error ? reject(error) : resolve(key)));
   });
 }
 

@@ -13,7 +13,7 @@ import type { OwnPage } from "./own-pages.js";
 import { createRevocations } from "./revocations.js";
 import { type Cost, createSecrets } from "./secret.js";
 import { createBrowserSessions } from "./sessions.js";
-import { createThrottle } from "./throttle.js";
+import { createThrottle, failuresInMemory, failuresInStore } from "./throttle.js";
 import { createUsers, type User, type UserChange } from "./users.js";
 import { createVerifier, type TrustedIssuer, type Verifier } from "./verify.js";
 
@@ -71,7 +71,8 @@ export function createTokenService(options: TokenServiceOptions) {
     ...options.keys,
   });
   const secrets = createSecrets(random, options.passwordCost);
-  const throttle = createThrottle({ documents, clock });
+  const throttle = createThrottle({ documents, failures: failuresInStore(documents), clock });
+  const clientThrottle = createThrottle({ documents, failures: failuresInMemory(clock), clock });
   const issue = createIssuer({ issuer, audiences, keyring, clock, random });
   const revocations = createRevocations(documents, clock, longestTokenS);
   const users = createUsers({ documents, clock, random, secrets });
@@ -110,6 +111,7 @@ export function createTokenService(options: TokenServiceOptions) {
     audit,
     keyring,
     throttle,
+    clientThrottle,
     applications,
     users,
     credentials,
@@ -142,8 +144,8 @@ export function createTokenService(options: TokenServiceOptions) {
       });
     },
 
-    clientCredentials: createClientCredentialsGrant({ applications, credentials, issue, throttle, audit, clock }),
-    engagementToken: createEngagementGrant({ registrations, issue, throttle, audit }),
+    clientCredentials: createClientCredentialsGrant({ applications, credentials, issue, clientThrottle, audit, clock }),
+    engagementToken: createEngagementGrant({ registrations, issue, clientThrottle, audit }),
     /** For `createVerifier`: accepts our own runtime tokens, with keys from this process. */
     runtimeIssuer: trusted("runtime"),
     runtime: verifier("runtime"),

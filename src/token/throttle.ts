@@ -34,7 +34,7 @@ const NOTE_EVERY_MS = 86_400_000;
 /** For how long a wait that was read is not read again; an attempt that was running when it began may end it. */
 const TRUST_WAIT_MS = 1000;
 
-/** How many successes and waits a process remembers. */
+/** How many successes, waits and failures of programs a process remembers. */
 const MOST_NOTED = 10_000;
 
 export type Throttle = ReturnType<typeof createThrottle>;
@@ -61,9 +61,48 @@ export function networkOf(address: string): string {
   return `${network.join(":")}::/64`;
 }
 
-/** Slows guessing by doubling the wait. Kept in the store, so that all replicas share it and a restart does not reset it. */
-export function createThrottle({ documents, clock }: { documents: Documents; clock: Clock }) {
-  const failures = collection<Failures>(documents, "token.failures");
+type FailureCounts = Pick<ReturnType<typeof collection<Failures>>, "get" | "insert" | "update" | "delete">;
+
+/** Of people, who choose passwords that can be guessed: in the store, so that all replicas share them and a restart does not reset them. */
+export const failuresInStore = (documents: Documents): FailureCounts => collection(documents, "token.failures");
+
+/**
+ * Of programs. Nobody guesses their 256 random bits, so each process counts for itself and forgets the oldest of many: anybody may fail as
+ * often as they like, and to write that to the store costs more than the rest of the request.
+ */
+export function failuresInMemory(clock: Clock): FailureCounts {
+  const entries = new Map<string, { readonly failures: Failures; readonly expiresAt: number }>();
+  const live = (key: string) => {
+    const found = entries.get(key);
+    return found && clock.now() < found.expiresAt ? found : null;
+  };
+  return {
+    get: async (key) => live(key)?.failures ?? null,
+    async insert(key, failures, expiresAt) {
+      if (live(key)) return false;
+      note(entries, key, { failures, expiresAt: expiresAt! });
+      return true;
+    },
+    async update(key, change) {
+      const found = live(key);
+      const next = change(found?.failures ?? null);
+      if (found && next) entries.set(key, { ...found, failures: next });
+      return next;
+    },
+    delete: async (key) => entries.delete(key),
+  };
+}
+
+/** Slows guessing by doubling the wait. */
+export function createThrottle({
+  documents,
+  failures,
+  clock,
+}: {
+  documents: Documents;
+  failures: FailureCounts;
+  clock: Clock;
+}) {
   const succeededFrom = collection<{ at: number }>(documents, "token.successes");
   /** Pairs already written by this process, with the time, so that not every token request costs a write. */
   const noted = new Map<string, number>();
