@@ -41,13 +41,14 @@ export function createPeerAddress(proxies: readonly string[] = []): PeerAddress 
 
   return (peer, forwardedFor) => {
     let address = plain(peer ?? "");
-    if (!forwardedFor) return address;
-    const entries = forwardedFor.split(",").map((entry) => plain(entry.trim()));
-    while (isOurs(address)) {
-      const before = entries.pop();
+    // Only entries that count are read: anybody may send thousands.
+    for (let rest = forwardedFor ?? ""; rest !== "" && isOurs(address); ) {
+      const comma = rest.lastIndexOf(",");
+      const before = plain(rest.slice(comma + 1).trim());
       // If a proxy hides its caller (`unknown`), the proxy's own address is used.
-      if (before === undefined || isIP(before) === 0) break;
+      if (isIP(before) === 0) break;
       address = before;
+      rest = rest.slice(0, Math.max(0, comma));
     }
     return address;
   };

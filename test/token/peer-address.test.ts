@@ -34,6 +34,11 @@ describe("the caller's address", () => {
     expect(createPeerAddress(proxies)(peer, header)).toBe(address);
   });
 
+  test("the header of a stranger is not even looked at, because it may be long", () => {
+    const header = new Proxy({}, { get: () => expect.unreachable("the header was read") }) as unknown as string;
+    expect(createPeerAddress(["10.0.0.0/8"])("192.0.2.1", header)).toBe("192.0.2.1");
+  });
+
   test("whatever a caller puts into the header, only the part that the proxy appends counts", () => {
     const of = createPeerAddress(["10.0.0.0/8"]);
     fc.assert(
