@@ -2,6 +2,7 @@ import { invalidRequest, OAuthError } from "./errors.js";
 
 /** Far larger than any valid request. */
 const LONGEST_BODY = 32_768;
+const MOST_PARAMETERS = 100;
 
 const tooLong = () =>
   new OAuthError("invalid_request", "the request body is too large", { status: 413, refusal: "requestTooLarge" });
@@ -42,7 +43,11 @@ export async function readForm(request: Request): Promise<Form> {
   checkType(request, "application/x-www-form-urlencoded");
   const form = new Map<string, string>();
   const seen = new Set<string>();
-  for (const [name, value] of new URLSearchParams(await readText(request))) {
+  const text = await readText(request);
+  // Counted before they are decoded: anybody may send thousands.
+  if (text.split("&", MOST_PARAMETERS + 1).length > MOST_PARAMETERS)
+    throw invalidRequest(`the body may have at most ${MOST_PARAMETERS} parameters`);
+  for (const [name, value] of new URLSearchParams(text)) {
     if (seen.has(name)) throw invalidRequest("a parameter is repeated");
     seen.add(name);
     if (value !== "") form.set(name, value);

@@ -120,6 +120,14 @@ describe("signing in", () => {
     );
     expect(await response.text()).toContain(`<html lang="${language}">`);
   });
+
+  test.each([
+    [498, "de"],
+    [499, "en"],
+  ])("a language after %i other characters makes the page %s", async (before, language) => {
+    const response = await box.fetch("/sign-in", { headers: { "Accept-Language": `${"nl,".padEnd(before)}de` } });
+    expect(await response.text()).toContain(`<html lang="${language}">`);
+  });
 });
 
 describe("signing out", () => {

@@ -257,7 +257,7 @@ describe("the runtime token endpoint", () => {
     expect(log).toContain("token-issued");
   });
 
-  test("repeated parameters, other media types, other methods and long bodies are refused", async () => {
+  test("repeated parameters, too many of them, other media types, other methods and long bodies are refused", async () => {
     const box = createBox();
     const { clientId, secret } = await createRuntimeClient(box);
     const authorization = basic(clientId, secret);
@@ -272,6 +272,11 @@ describe("the runtime token endpoint", () => {
     expect((await post('{"grant_type":"client_credentials"}', { "Content-Type": "application/json" })).status).toBe(
       400,
     );
+    const others = (count: number) => Array.from({ length: count }, (_, i) => `&other${i}=`).join("");
+    expect((await post(`grant_type=client_credentials&scope=tts${others(98)}`)).status).toBe(200);
+    expect(await (await post(`grant_type=client_credentials&scope=tts${others(99)}`)).json()).toMatchObject({
+      error_description: "the body may have at most 100 parameters",
+    });
     const longest = "grant_type=client_credentials&scope=".padEnd(32_768, "x");
     expect((await post(longest)).status).toBe(400);
     expect((await post(`${longest}x`)).status).toBe(413);

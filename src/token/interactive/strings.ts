@@ -12,8 +12,11 @@ export type { Words };
 
 export const languages: Readonly<Record<Language, Words>> = { en, de, es, fr, pt, zh };
 
+/** Far longer than what a browser sends; anybody may send thousands of languages. */
+const LONGEST_HEADER = 500;
+
 /** For an `Accept-Language` header. */
 export function wordsFor(acceptLanguage: string | undefined): Words {
-  const wanted = parseAccept(acceptLanguage ?? "").filter(({ q }) => q > 0);
+  const wanted = parseAccept((acceptLanguage ?? "").slice(0, LONGEST_HEADER)).filter(({ q }) => q > 0);
   return languages[languageFor(wanted.map(({ type }) => type))];
 }
