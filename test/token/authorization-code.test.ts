@@ -302,7 +302,8 @@ describe("authorization code with PKCE", () => {
       if (collection !== "oidc.AuthorizationCode") return found;
       await new Promise<void>((resolve) => {
         waiting.push(resolve);
-        if (waiting.length === 2) for (const go of waiting) go();
+        // We read it first, then the library does.
+        if (waiting.length === 2) for (const go of waiting.splice(0)) go();
       });
       return found;
     };
@@ -757,6 +758,16 @@ describe("a page of the box itself", () => {
       await box.service.users.change(name, { disabled: true });
       expect(await me(access_token)).toMatchObject({ error: "invalid_token" });
     }
+  });
+
+  test("codes that do not exist are refused without the library, because anybody may send them", async () => {
+    const guess = { grant_type: "authorization_code", client_id: OPERATOR_PAGE.clientId, code: "guess" };
+    const response = await box.fetch("/oauth2/token", form(null, guess));
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      { error: "invalid_grant", error_description: "the code is wrong, has expired or was already used" },
+    ]);
+    expect(await box.service.documents.list("oidc.cookie-keys")).toEqual([]);
   });
 
   test("a code is sent only to the page's own address, once, and only to the browser that started", async () => {

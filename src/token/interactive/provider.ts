@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Context } from "hono";
 import { decodeJwt } from "jose";
 import type Provider from "oidc-provider";
-import type { InteractionResults } from "oidc-provider";
+import type { AdapterPayload, InteractionResults } from "oidc-provider";
 import { LIFETIMES } from "../access-token.js";
 import { collection } from "../documents.js";
 import { errorResponse, invalidRequest, NO_STORE, OAuthError } from "../errors.js";
@@ -70,6 +70,8 @@ async function loadLibrary(): Promise<Library> {
 
 /** What the library throws if a sign-in has expired, or belongs to another browser. */
 const EXPIRED = "SessionNotFound";
+
+const NO_SUCH_CODE = "the code is wrong, has expired or was already used";
 
 export const signInExpired = (): OAuthError =>
   invalidRequest("the sign-in has expired or was started in another browser", "signInExpired");
@@ -178,6 +180,7 @@ const resourceOf = (audience: string): string => `urn:${audience}`;
 export function createAuthorizationFlow(service: TokenService) {
   let current: { provider: Promise<Provider>; kids: string } | null = null;
   const failures: Failures = new WeakMap();
+  const codes = collection<AdapterPayload>(service.documents, "oidc.AuthorizationCode");
 
   /** The library reads its keys only once, so a new key needs a new instance. All lasting state is in the store. */
   async function provider(): Promise<Provider> {
@@ -248,6 +251,9 @@ export function createAuthorizationFlow(service: TokenService) {
 
     /** The token endpoint, for a client whose secret was already checked. */
     async redeem(request: Request, form: URLSearchParams, issued: (jti: string) => void): Promise<Response> {
+      // Anybody may send codes to our own pages. The library takes many times as long to find out that there is no such code.
+      const code = form.get("code");
+      if (code !== null && !(await codes.get(code))) throw new OAuthError("invalid_grant", NO_SUCH_CODE);
       const pair = nodePair(request, service.issuer, form.toString());
       delete pair.incoming.headers.authorization;
       // The origin does not matter here: the code, the verifier and (except for our own pages) the secret are checked.
@@ -262,10 +268,8 @@ export function createAuthorizationFlow(service: TokenService) {
           "invalid_scope",
           "invalid_target",
         ] as const;
-        const code = known.find((name) => name === body.error) ?? "invalid_grant";
-        return errorResponse(
-          new OAuthError(code, String(body.error_description ?? "the code is wrong, has expired or was already used")),
-        );
+        const refused = known.find((name) => name === body.error) ?? "invalid_grant";
+        return errorResponse(new OAuthError(refused, String(body.error_description ?? NO_SUCH_CODE)));
       }
       const { access_token, expires_in, scope } = body;
       issued(decodeJwt(String(access_token)).jti ?? "");
