@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { isIPv6 } from "node:net";
+import { CallRates } from "./call-rates.js";
 import type { Clock } from "./clock.js";
 import { collection, type Documents } from "./documents.js";
 import { OAuthError } from "./errors.js";
@@ -23,6 +24,13 @@ interface Allowance {
 const PAIR: Allowance = { free: 5, longestWaitMs: 15 * 60_000 };
 const ADDRESS: Allowance = { free: 30, longestWaitMs: 60_000 };
 const CLIENT: Allowance = { free: 50, longestWaitMs: 5_000 };
+
+/**
+ * How many passwords a box checks at places where their owners have not signed in before: each takes tens of milliseconds, and whoever has
+ * many addresses and names could have any number checked.
+ */
+const PASSWORDS_PER_SECOND = 2;
+const PASSWORDS_AT_ONCE = 100;
 
 /** Counted from the first failure. */
 const FORGET_AFTER_MS = 60 * 60_000;
@@ -104,6 +112,7 @@ export function createThrottle({
   clock: Clock;
 }) {
   const succeededFrom = collection<{ at: number }>(documents, "token.successes");
+  const passwords = new CallRates(PASSWORDS_PER_SECOND, PASSWORDS_AT_ONCE, () => clock.now() / 1000);
   /** Pairs already written by this process, with the time, so that not every token request costs a write. */
   const noted = new Map<string, number>();
   /** Waits that were read, with the time, so that they are not read with each attempt. */
@@ -184,6 +193,8 @@ export function createThrottle({
         if (restOf(known[i]!, allowance) > 0) note(waiting, key, { entry: known[i]!, readAt: clock.now() });
       const isKnownHere = await refuseWaiting(known);
       if (countFirst) {
+        const waitS = passwords.take("all");
+        if (waitS !== null && (await succeededFrom.get(pair)) === null) refuse(waitS * 1000);
         for (const [key, allowance] of keys) {
           if (key === name && isKnownHere) continue;
           const rest = await count(key, allowance, true);

@@ -266,6 +266,24 @@ describe("guessing a person's password", () => {
       (error: { status: number }) => error.status,
     );
 
+  it("is checked a hundred times at once and twice a second, whoever tries; not where they signed in before", async () => {
+    const box = createBox();
+    const check = vi.fn(async () => null);
+    const guess = (name: string, address: string) =>
+      throttled(box.service.throttle, name, address, check, { countFirst: true }).then(
+        () => 401,
+        (error: { status: number; headers: Record<string, string> }) => [error.status, error.headers["Retry-After"]],
+      );
+    expect(await attempt(box, "10.0.0.1", true)).toBe(200);
+    for (let i = 1; i < 100; i++) expect(await guess(`user ${i}`, `10.1.0.${i}`)).toBe(401);
+    expect(await guess("user 100", "10.1.0.100")).toEqual([429, "1"]);
+    expect(check).toHaveBeenCalledTimes(99);
+    expect(await attempt(box, "10.0.0.1", true)).toBe(200);
+    box.advance(500);
+    expect(await guess("user 100", "10.1.0.100")).toBe(401);
+    expect(await guess("user 101", "10.1.0.101")).toEqual([429, "1"]);
+  });
+
   it("from many addresses, for hours, does not lock them out where they signed in before", async () => {
     const box = createBox();
     expect(await attempt(box, "10.0.0.1", true)).toBe(200);
