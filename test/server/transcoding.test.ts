@@ -92,6 +92,8 @@ describe("the contract's endpoint table", () => {
     });
     expect(match("GET", "/v1/voiceprints//enrollment-status")).toBeNull();
     expect(match("GET", "/v1/voiceprints/%E0%A4%A/enrollment-status")).toBe("malformed");
+    // Not even decoded: it may have thousands of words, and no binding is as long.
+    expect(match("GET", `/v1${"/word".repeat(5000)}/%E0%A4%A`)).toBeNull();
     expect(() => parsePath("/v1/x-{a}")).toThrow(/whole segments/);
     expect(() => httpBindings([Health.method.check])).toThrow("Check has no HTTP binding with a verb");
   });

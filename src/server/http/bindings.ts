@@ -73,15 +73,19 @@ export function bindingMatcher(bindings: readonly HttpBinding[]): (verb: string,
     byLength.set(binding.segments.length, list);
   }
   for (const list of byLength.values()) list.sort(wordsFirst);
+  const longest = Math.max(...byLength.keys());
 
   return (verb, path) => {
-    let words: string[];
+    // A path may have thousands of words: no more are read than the longest binding has.
+    let words = path.replace(/^\//, "").split("/", longest + 1);
+    const ofLength = byLength.get(words.length);
+    if (!ofLength) return null;
     try {
-      words = path.replace(/^\//, "").split("/").map(decodeURIComponent);
+      words = words.map(decodeURIComponent);
     } catch {
       return "malformed";
     }
-    const fitting = (byLength.get(words.length) ?? []).filter((binding) =>
+    const fitting = ofLength.filter((binding) =>
       binding.segments.every((segment, i) => ("literal" in segment ? segment.literal === words[i] : words[i] !== "")),
     );
     if (fitting.length === 0) return null;
