@@ -25,7 +25,11 @@ import {
   type ServerReflectionRequest,
   type ServerReflectionResponseSchema,
 } from "../contract/gen/grpc/reflection/v1/reflection_pb.js";
+import { StatusCode } from "../contract/index.js";
 import { SERVICES } from "../contract/operations.js";
+import { asStatusError } from "./call-errors.js";
+import { connectErrorOf } from "./connect-error.js";
+import { Refusal } from "./refusal.js";
 
 /** Older tools (Python's grpcio-reflection) ask for reflection under this name; the messages are the same. */
 const EarlierReflection = createFileRegistry(
@@ -50,22 +54,33 @@ const MAX_WATCHERS = 100;
 /** Anybody may ask, and an error is sent in a header: longer names are cut. */
 const LONGEST_NAME = 200;
 
-export function addHealth(router: ConnectRouter, { ready, stopping }: HealthParts): void {
-  let watchers = 0;
-  const statusOf = async (): Promise<ServingStatus> => {
-    if (stopping()) return ServingStatus.NOT_SERVING;
-    return ready().then(
-      () => ServingStatus.SERVING,
-      () => ServingStatus.NOT_SERVING,
-    );
+/** These services take names only, and need no token: 25 bytes could be decompressed to the largest message of the contract. */
+export const LONGEST_STANDARD_MESSAGE = 4096;
+
+async function statusOf({ ready, stopping }: HealthParts): Promise<ServingStatus> {
+  if (stopping()) return ServingStatus.NOT_SERVING;
+  return ready().then(
+    () => ServingStatus.SERVING,
+    () => ServingStatus.NOT_SERVING,
+  );
+}
+
+export const healthCheck =
+  (parts: HealthParts) =>
+  async ({ service }: HealthCheckRequest): Promise<{ status: ServingStatus }> => {
+    if (!NAMES.has(service))
+      throw new Refusal(StatusCode.NOT_FOUND, `unknown service "${service.slice(0, LONGEST_NAME)}"`);
+    return { status: await statusOf(parts) };
   };
 
+export function addHealth(router: ConnectRouter, parts: HealthParts): void {
+  const { stopping } = parts;
+  const check = healthCheck(parts);
+  let watchers = 0;
+
   router.service(Health, {
-    async check({ service }: HealthCheckRequest) {
-      if (!NAMES.has(service))
-        throw new ConnectError(`unknown service "${service.slice(0, LONGEST_NAME)}"`, Code.NotFound);
-      return { status: await statusOf() };
-    },
+    check: (request: HealthCheckRequest) =>
+      check(request).catch((error: unknown) => Promise.reject(connectErrorOf(asStatusError(error)))),
     async *watch({ service }: HealthCheckRequest, { signal }: HandlerContext) {
       if (watchers >= MAX_WATCHERS)
         throw new ConnectError(
@@ -76,7 +91,7 @@ export function addHealth(router: ConnectRouter, { ready, stopping }: HealthPart
       try {
         if (!NAMES.has(service)) yield { status: ServingStatus.SERVICE_UNKNOWN };
         for (let said: ServingStatus | null = null; NAMES.has(service) && !signal.aborted; ) {
-          const status = await statusOf();
+          const status = await statusOf(parts);
           if (status !== said) yield { status };
           said = status;
           // A watcher must not delay the shutdown.

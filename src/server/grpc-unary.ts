@@ -1,14 +1,20 @@
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from "node:http2";
-import { type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { stackOf } from "../contract/error-causes.js";
+import {
+  Health,
+  type HealthCheckRequest,
+  HealthCheckResponseSchema,
+} from "../contract/gen/grpc/health/v1/health_pb.js";
 import { StatusCode, type StatusError } from "../contract/index.js";
 import { METHODS } from "../contract/operations.js";
 import { asStatusError, callerGone } from "./call-errors.js";
 import { connectErrorOf } from "./connect-error.js";
-import type { Dispatcher } from "./dispatch.js";
+import type { Call, Dispatcher } from "./dispatch.js";
 import { plainMessage } from "./grpc-message.js";
+import { type HealthParts, healthCheck, LONGEST_STANDARD_MESSAGE } from "./grpc-standard.js";
 import { requestIdOf } from "./http/transcoder.js";
 import { headerOf, type NodeRequest, type NodeResponse } from "./listen.js";
 import type { Log } from "./log.js";
@@ -16,12 +22,12 @@ import { boundBinary } from "./message-values.js";
 import { badRequest, Refusal, tooLarge } from "./refusal.js";
 import { wholeBody } from "./whole-body.js";
 
-const PATHS: ReadonlyMap<string, DescMethod> = new Map(
-  METHODS.filter((method) => method.methodKind === "unary").map((method) => [
-    `/${method.parent.typeName}/${method.name}`,
-    method,
-  ]),
-);
+interface UnaryMethod {
+  readonly method: DescMethod;
+  readonly longestMessage: number;
+  readonly run: (read: () => Promise<Message>, call: Call) => Promise<Message>;
+}
+
 const TYPES = new Set(["application/grpc", "application/grpc+proto"]);
 const HEAD_BYTES = 5;
 const LONGEST_TIMEOUT_MS = 3_600_000;
@@ -34,12 +40,25 @@ const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 
 export function createUnaryGrpc(parts: {
   readonly dispatcher: Dispatcher;
   readonly messageBytes: number;
+  readonly health: HealthParts;
   readonly log: Log;
 }) {
   const { dispatcher, messageBytes, log } = parts;
+  const check = healthCheck(parts.health);
+  const methods: UnaryMethod[] = METHODS.filter((method) => method.methodKind === "unary").map((method) => ({
+    method,
+    longestMessage: messageBytes,
+    run: (read, call) => dispatcher.unary(method, read, call),
+  }));
+  methods.push({
+    method: Health.method.check,
+    longestMessage: LONGEST_STANDARD_MESSAGE,
+    run: async (read) => create(HealthCheckResponseSchema, await check((await read()) as HealthCheckRequest)),
+  });
+  const paths = new Map(methods.map((one) => [`/${one.method.parent.typeName}/${one.method.name}`, one]));
 
   async function answer(
-    method: DescMethod,
+    { method, longestMessage, run }: UnaryMethod,
     request: Http2ServerRequest,
     response: Http2ServerResponse,
     address: string,
@@ -50,11 +69,10 @@ export function createUnaryGrpc(parts: {
     let body: Uint8Array | null = null;
     const caller = watch(stream);
     try {
-      const message = await dispatcher.unary(
-        method,
+      const message = await run(
         async () => {
           caller.endAfter(timeoutMs(headerOf(request, "grpc-timeout")));
-          return messageOf(method, await onlyFrame(stream, messageBytes));
+          return messageOf(method, await onlyFrame(stream, longestMessage));
         },
         {
           protocol: "grpc",
@@ -81,13 +99,13 @@ export function createUnaryGrpc(parts: {
 
   return {
     /** The method, if this code handles the call. */
-    methodOf(request: NodeRequest): DescMethod | undefined {
+    methodOf(request: NodeRequest): UnaryMethod | undefined {
       if (!("stream" in request) || request.method !== "POST") return undefined;
       if (!TYPES.has(request.headers["content-type"] ?? "")) return undefined;
       if ((request.headers["grpc-encoding"] ?? "identity") !== "identity") return undefined;
-      return PATHS.get(request.url);
+      return paths.get(request.url);
     },
-    handle(method: DescMethod, request: NodeRequest, response: NodeResponse, address: string): void {
+    handle(method: UnaryMethod, request: NodeRequest, response: NodeResponse, address: string): void {
       answer(method, request as Http2ServerRequest, response as Http2ServerResponse, address).catch((error: unknown) =>
         log.error("a response could not be sent", { stack: stackOf(error) }),
       );

@@ -36,7 +36,7 @@ import { asStatusError, endedWith } from "./call-errors.js";
 import { connectErrorOf } from "./connect-error.js";
 import type { Call, Dispatcher } from "./dispatch.js";
 import { plainMessage } from "./grpc-message.js";
-import { addHealth, addReflection, type HealthParts } from "./grpc-standard.js";
+import { addHealth, addReflection, type HealthParts, LONGEST_STANDARD_MESSAGE } from "./grpc-standard.js";
 import { createUnaryGrpc, trailersOf } from "./grpc-unary.js";
 import type { Caller } from "./guard.js";
 import { requestIdOf } from "./http/transcoder.js";
@@ -50,9 +50,6 @@ const address = createContextKey("", { description: "network address of the call
 const admission = createContextKey<Promise<Caller> | null>(null, { description: "the guard's answer" });
 
 const COMPRESSIONS = [compressionGzip, compressionBrotli];
-
-/** Health and reflection take names only, and need no token: 25 bytes could be decompressed to the largest message of the contract. */
-const LONGEST_STANDARD_MESSAGE = 4096;
 
 /** Longer paths are cut in messages. */
 const LONGEST_PATH = 200;

@@ -33,6 +33,15 @@ it("health answers for the server and each service, and reports an unknown servi
         resolve(error ? error.code : answer.status),
       );
     });
+  // As for the contract's own calls, the framework is not needed: a load balancer asks every second, and anybody may.
+  const refused = await new Promise<grpc.ServiceError>((resolve) => {
+    health.check({ service: "vendor.nothing" }, resolve);
+  });
+  expect(String(refused.metadata.get("grpc-status-details-bin")[0])).toContain("vendor.rpc.Status");
+  const headers = await new Promise<grpc.Metadata>((resolve) => {
+    health.check({ service: "" }, () => {}).on("metadata", resolve);
+  });
+  expect(headers.get("x-request-id")).toHaveLength(1);
   expect(await check("")).toBe("SERVING");
   expect(await check("vendor.biosec.v1.VoiceprintsProcessor")).toBe("SERVING");
   expect(await check("vendor.nothing")).toBe(grpc.status.NOT_FOUND);
