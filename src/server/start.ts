@@ -21,7 +21,7 @@ import { endFirstRun, FIRST_SCOPE, type FirstApplication, type FirstOwner, first
 import { closedGuard, type Guard, openGuard, tokenGuard } from "./guard.js";
 import { type Page, servePage } from "./http/page.js";
 import { serveFolder } from "./http/static-files.js";
-import { jsonLog, type Log } from "./log.js";
+import { jsonLog, type Log, limitedLog } from "./log.js";
 import { OpenModels } from "./open-models.js";
 import { openConfiguredStore } from "./open-store.js";
 import { createOperatorApp } from "./operator/operator-routes.js";
@@ -147,7 +147,8 @@ export async function startBox(config: ServerConfig, parts: BoxParts = {}): Prom
       ? createTokenService({
           documents: store.documents,
           issuer: service.url,
-          audit: auditTo(log),
+          // Its warnings are refusals, which strangers can cause.
+          audit: auditTo({ ...log, warn: limitedLog(log).warn }),
           pages: [OPERATOR_PAGE],
         })
       : null;

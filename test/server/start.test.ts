@@ -41,6 +41,16 @@ async function tokenOf({ url, firstApplication }: Box): Promise<string> {
 }
 
 describe("the log", () => {
+  it("has at most a hundred lines a minute about refused clients", async () => {
+    const { box, about } = await started({ trustProxy: ["127.0.0.1"] });
+    for (let i = 0; i < 110; i++) {
+      const headers = { authorization: `Basic ${btoa(`nobody-${i}:x`)}`, "x-forwarded-for": `192.0.2.${i}` };
+      const body = new URLSearchParams({ grant_type: "client_credentials", scope: "bio" });
+      expect((await fetch(`${box.url}/oauth2/token`, { method: "POST", headers, body })).status).toBe(401);
+    }
+    expect(about("runtime client refused")).toHaveLength(100);
+  });
+
   it("names address, model and kind of store, and warns if tokens are off", async () => {
     const { box, about } = await started();
     const engine = fixtureEngine();
