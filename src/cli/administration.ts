@@ -1,16 +1,11 @@
 /** Where `vivavoce token …` works: on a running box, or on a store. */
 import type { Command } from "commander";
 import { loadConfig, ownUrl } from "../server/config.js";
-import {
-  administerService,
-  createManagementClient,
-  createTokenCache,
-  createTokenService,
-  OAuthError,
-  PLATFORM_SCOPE,
-  type TokenAdministration,
-  TokenRequestError,
-} from "../token/index.js";
+import { createTokenCache, TokenRequestError } from "../token/cache.js";
+import { OAuthError } from "../token/errors.js";
+import { administerService, createManagementClient, type TokenAdministration } from "../token/management-client.js";
+import { PLATFORM_SCOPE } from "../token/scopes.js";
+import { createTokenService } from "../token/service.js";
 import { boxAddress, unreachable } from "./box-address.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";

@@ -1,21 +1,13 @@
 /** `vivavoce token …`: applications, clients, users, registrations, agents, hours and keys. */
 import { type Command, Option } from "commander";
+import { AGENT_STATES, type AgentState } from "../engagement/agents.js";
+import { DAYS, type Day, type Hours, type Window } from "../engagement/hours.js";
 import { SERVICES } from "../token/applications.js";
-import {
-  AGENT_STATES,
-  type AgentState,
-  DAYS,
-  type Day,
-  type Hours,
-  parseClientId,
-  type Role,
-  systemRandom,
-  type TokenAdministration,
-  type Window,
-  writeConfig,
-  writeParams,
-} from "../token/index.js";
-import { generatePassword } from "../token/users.js";
+import { parseClientId } from "../token/client-id.js";
+import { systemRandom } from "../token/clock.js";
+import { writeConfig, writeParams } from "../token/config-file.js";
+import type { TokenAdministration } from "../token/management-client.js";
+import { generatePassword, type Role } from "../token/users.js";
 import { type Place, withAdministration, withPlace } from "./administration.js";
 import { CommandError } from "./command-error.js";
 import { type Cell, createOutput, facts, table } from "./output.js";

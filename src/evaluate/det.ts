@@ -1,4 +1,3 @@
-import * as Plot from "@observablehq/plot";
 import { probit } from "../voiceprint/probit.js";
 import { ratePoints, sortedByRatio } from "./metrics.js";
 import type { ScoredTrial } from "./summary.js";
@@ -10,12 +9,11 @@ export interface DetPoint {
 }
 
 /** Range of the plot; rates beyond it are drawn at the edge. */
-const VISIBLE = [0.00005, 0.6] as const;
-const TICKS = [0.0001, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4];
+export const VISIBLE = [0.00005, 0.6] as const;
 /** Points closer than this on the plot's axes (normal deviates) are merged: half a pixel. */
 const APART = 0.005;
 
-const deviate = (rate: number) => probit(Math.min(Math.max(rate, VISIBLE[0]), VISIBLE[1]));
+export const deviate = (rate: number) => probit(Math.min(Math.max(rate, VISIBLE[0]), VISIBLE[1]));
 
 /** The curve of these trials, reduced to the points that can be told apart on the plot. */
 export function detCurve(trials: readonly Pick<ScoredTrial, "llr" | "same">[]): DetPoint[] {
@@ -30,38 +28,4 @@ export function detCurve(trials: readonly Pick<ScoredTrial, "llr" | "same">[]): 
     at = here;
   }
   return kept;
-}
-
-/** Normal deviates on both axes, as DET curves are drawn. */
-export function detPlot(
-  curve: readonly DetPoint[],
-  { line, diagonal, ...options }: { line: string; diagonal: string } & Plot.PlotOptions,
-): Plot.PlotOptions {
-  const axis = (label: string): Plot.ScaleOptions => ({
-    label,
-    domain: VISIBLE.map(probit),
-    ticks: TICKS.map(probit),
-    tickFormat: (_: number, i: number) => `${Number((100 * TICKS[i]!).toPrecision(3))}`,
-    grid: true,
-  });
-  return {
-    width: 420,
-    height: 420,
-    marginLeft: 55,
-    ...options,
-    x: axis("FMR, %"),
-    y: axis("FNMR, %"),
-    marks: [
-      Plot.line(
-        VISIBLE.map((rate) => [probit(rate), probit(rate)]),
-        { stroke: diagonal },
-      ),
-      Plot.line(curve, {
-        x: ({ fmr }: DetPoint) => deviate(fmr),
-        y: ({ fnmr }: DetPoint) => deviate(fnmr),
-        stroke: line,
-        strokeWidth: 1.8,
-      }),
-    ],
-  };
 }

@@ -1,6 +1,7 @@
 import * as Plot from "@observablehq/plot";
 import { parseHTML } from "linkedom";
-import { detCurve, detPlot } from "./det.js";
+import { detCurve } from "./det.js";
+import { detPlot } from "./det-plot.js";
 import type { Evaluation } from "./evaluate.js";
 import { monotoneCalibration, sortedByRatio } from "./metrics.js";
 import { type FigureTable, figuresOf, tablesOf } from "./tables.js";

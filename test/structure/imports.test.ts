@@ -113,6 +113,25 @@ describe("imports follow the table of allowed folders", () => {
     expect(circles).toEqual([]);
   });
 
+  test.each([
+    ["a command", "src/cli/main.ts", ["@observablehq/plot", "hono", "oidc-provider", "pg"]],
+    ["the box", "src/server/start.ts", ["@observablehq/plot", "oidc-provider"]],
+  ])("%s starts without packages that it may never need", (_, start, avoided) => {
+    const loaded = new Set<string>();
+    const load = (path: string) => {
+      if (loaded.has(path)) return;
+      loaded.add(path);
+      for (const [, name] of readFileSync(path, "utf8").matchAll(
+        /^(?:import|export) (?!type )(?:[\w\s{},*]+ from )?"([^"]+)"/gm,
+      ))
+        if (name!.startsWith(".")) load(join(dirname(path), name!.replace(/\.js$/, ".ts")));
+        else loaded.add(name!);
+    };
+    load(join(root, start));
+    expect(loaded).toContain("zod");
+    expect(avoided.filter((name) => loaded.has(name))).toEqual([]);
+  });
+
   test("assembly imports nothing from outside", () => {
     const outside = importsOf("assembly").filter(({ target }) => !target.startsWith("../assembly/"));
     expect(outside).toEqual([]);

@@ -1,4 +1,4 @@
-import { detPlot } from "../../evaluate/det.js";
+import { detPlot } from "../../evaluate/det-plot.js";
 import type { LastEvaluation } from "../../evaluate/last-evaluation.js";
 import { element } from "../dom.js";
 import { facts } from "./facts.js";
