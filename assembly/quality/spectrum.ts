@@ -13,6 +13,11 @@ const OWN_AT: i32 = 120;
 
 /** Smallest sample passed to the logarithm: -100 dB. */
 const QUIETEST: f32 = 1e-5;
+/**
+ * Pauses near speech: up to 250 ms after it, and at least as long before it. They alone show the noise under the speech if the others are louder:
+ * music on hold, or a street before the door was closed.
+ */
+const NEAR: i32 = 25;
 /** Frames of pauses needed before their power is used. */
 const ENOUGH_NOISE: i64 = 20;
 const ENOUGH_SPEECH: i64 = 20;
@@ -47,12 +52,19 @@ export class Spectrum {
   sizes: f64;
   logs: f64;
   samples: i64;
-  // then BINS speech powers, BINS noise powers (f64), STEPS counts of pauses (i32)
+  /** Pauses since the last speech. */
+  since: i64;
+  // then BINS speech powers, BINS noise powers (f64), and counts of pauses by STEPS (i32): all, those near speech, and the older and the
+  // newer of those that are near if speech follows
 }
 
 const HEAD: usize = (offsetof<Spectrum>() + 15) & ~15;
-export const SPECTRUM_BYTES: i32 = <i32>HEAD + BINS * 16 + STEPS * 4;
 const COUNTS: usize = HEAD + BINS * 16;
+const COUNTS_BYTES: usize = STEPS * 4;
+const NEAR_COUNTS: usize = COUNTS + COUNTS_BYTES;
+const OLDER_COUNTS: usize = NEAR_COUNTS + COUNTS_BYTES;
+const NEWER_COUNTS: usize = OLDER_COUNTS + COUNTS_BYTES;
+export const SPECTRUM_BYTES: i32 = <i32>(NEWER_COUNTS + COUNTS_BYTES);
 
 // @ts-ignore: decorator
 @inline
@@ -108,15 +120,39 @@ export function spectrumPush(state: usize, sums: FrameSums, logMel: usize, speec
     s.speechFrames++;
     s.speechPower += <f64>sums.power;
     accumulate(state + HEAD, logMel);
+    if (s.since > 0) speechFollows(state);
   } else if (pause) {
     s.noiseFrames++;
     const db = <f32>4.3429448 * log1(max<f32>(sums.power, 1e-11));
     const step = max(0, min(STEPS - 1, <i32>((db - LOWEST_DB) * 2)));
-    const count = state + COUNTS + (<usize>step << 2);
-    store<u32>(count, load<u32>(count) + 1);
+    count(state + COUNTS, step);
+    if (s.speechFrames > 0 && s.since < NEAR) count(state + NEAR_COUNTS, step);
+    else {
+      if (s.since % NEAR == 0) {
+        memory.copy(state + OLDER_COUNTS, state + NEWER_COUNTS, COUNTS_BYTES);
+        memory.fill(state + NEWER_COUNTS, 0, COUNTS_BYTES);
+      }
+      count(state + NEWER_COUNTS, step);
+    }
+    s.since++;
     // Digital silence says nothing about the noise under the speech.
     if (step > 0) accumulate(state + HEAD + BINS * 8, logMel);
   }
+}
+
+function count(counts: usize, step: i32): void {
+  const at = counts + (<usize>step << 2);
+  store<u32>(at, load<u32>(at) + 1);
+}
+
+/** The last pauses before this speech are near it. */
+function speechFollows(state: usize): void {
+  for (let i: usize = 0; i < COUNTS_BYTES; i += 4) {
+    const near = state + NEAR_COUNTS + i;
+    store<u32>(near, load<u32>(near) + load<u32>(state + OLDER_COUNTS + i) + load<u32>(state + NEWER_COUNTS + i));
+  }
+  memory.fill(state + OLDER_COUNTS, 0, 2 * COUNTS_BYTES);
+  changetype<Spectrum>(state).since = 0;
 }
 
 /** Pauses that are not digital silence. */
@@ -124,14 +160,21 @@ function noisyFrames(state: usize): i64 {
   return changetype<Spectrum>(state).noiseFrames - <i64>load<u32>(state + COUNTS);
 }
 
-/** Mean power of the pauses from step `first` up, `frames` of them, without those far above their median. */
-function noisePower(state: usize, first: i32, frames: i64): f64 {
+/** The same of those near speech. */
+function nearFrames(state: usize): i64 {
+  let frames: i64 = 0;
+  for (let i: usize = 4; i < COUNTS_BYTES; i += 4) frames += <i64>load<u32>(state + NEAR_COUNTS + i);
+  return frames;
+}
+
+/** Mean power of the counted pauses from step `first` up, `frames` of them, without those far above their median. */
+function noisePower(counts: usize, first: i32, frames: i64): f64 {
   const half = frames / 2;
   let below: i64 = 0;
   let last = STEPS - 1;
   let sum: f64 = 0;
   for (let i = first; i <= last; i++) {
-    const count = <i64>load<u32>(state + COUNTS + (<usize>i << 2));
+    const count = <i64>load<u32>(counts + (<usize>i << 2));
     if (below <= half && below + count > half) last = min(last, i + OUTLIER_STEPS);
     below += count;
     sum += <f64>count * Math.pow(10, (<f64>LOWEST_DB + (<f64>i + 0.5) * 0.5) / 10);
@@ -147,11 +190,19 @@ export function snrDb(state: usize): f64 {
   const s = changetype<Spectrum>(state);
   if (s.speechFrames < ENOUGH_SPEECH) return NaN;
   if (s.noiseFrames < ENOUGH_NOISE) return wadaDb(state);
+  const near = nearFrames(state);
+  const nearDb = near < ENOUGH_NOISE ? WORST_DB : ratioDb(s, noisePower(state + NEAR_COUNTS, 1, near));
+  return max(nearDb, pausesDb(state));
+}
+
+function pausesDb(state: usize): f64 {
+  const s = changetype<Spectrum>(state);
   const noisy = noisyFrames(state);
-  if (2 * noisy >= s.noiseFrames || noisy < ENOUGH_NOISE) return ratioDb(s, noisePower(state, 0, s.noiseFrames));
+  if (2 * noisy >= s.noiseFrames || noisy < ENOUGH_NOISE)
+    return ratioDb(s, noisePower(state + COUNTS, 0, s.noiseFrames));
   // Most pauses are digital silence, which a recorder, a mute key or a codec put in place of the noise. The other pauses show the noise, unless
   // they are the rests of words that a noise gate let through: then the amplitudes show that there is little.
-  return max(ratioDb(s, noisePower(state, 1, noisy)), wadaDb(state));
+  return max(ratioDb(s, noisePower(state + COUNTS, 1, noisy)), wadaDb(state));
 }
 
 function ratioDb(s: Spectrum, noise: f64): f64 {

@@ -77,21 +77,22 @@ export function speechLevelPush(state: usize, x: usize, n: i32): void {
 export function speechLevelDb(state: usize): f64 {
   const s = changetype<SpeechLevel>(state);
   let active: i64 = 0;
-  let levelBefore: f64 = 0;
+  for (let l = THRESHOLDS; l > 0; l--) active += activeAt(state, l);
+  let levelBefore: f64 = NaN;
   let marginBefore: f64 = 0;
-  for (let l = THRESHOLDS; l > 0; l--) {
-    active += load<i64>(state + HEAD + (<usize>l << 4));
-    if (active == 0) continue;
+  // From below, as G.191 does: of a short loud sound in a long recording, the energy of all other sounds would make an impossible level.
+  for (let l = 1; l <= THRESHOLDS && active > 0; l++) {
     const level = 10 * Math.log10(s.energy / <f64>active);
     const margin = level - 20 * Math.log10(2) * <f64>(l - 17) - MARGIN_DB;
-    if (margin >= 0) {
-      // The thresholds fall and the margin grows: it crosses zero between the previous threshold and this one.
-      if (marginBefore >= 0) return level;
-      const between = -marginBefore / (margin - marginBefore);
-      return levelBefore + (level - levelBefore) * between;
-    }
+    if (margin <= 0) return levelBefore + (level - levelBefore) * (marginBefore / (marginBefore - margin));
     levelBefore = level;
     marginBefore = margin;
+    active -= activeAt(state, l);
   }
-  return NaN;
+  return levelBefore;
+}
+
+/** Samples during which `l` was the highest level of the last 200 ms. */
+function activeAt(state: usize, l: i32): i64 {
+  return load<i64>(state + HEAD + (<usize>l << 4));
 }
