@@ -159,7 +159,8 @@ function verdictOn(
   interval: Interval | null,
   differentTrials: number,
 ): PromisedPoint["verdict"] {
-  if (differentTrials * promised < 5 || interval === null) return "too few trials";
+  // False matches that nobody expected are as telling as expected ones that are missing.
+  if (differentTrials * Math.max(promised, met / 2) < 5 || interval === null) return "too few trials";
   if (met > 2 * promised) return interval.low > promised ? "exceeded" : "too few trials";
   if (met < promised / 2) return interval.high < promised ? "undercut" : "too few trials";
   return "kept";
