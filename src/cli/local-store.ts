@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isFolder, type ServerConfig } from "../server/config.js";
-import { openConfiguredStore } from "../server/open-store.js";
+import { folderOf, openConfiguredStore } from "../server/open-store.js";
 import { StoreError } from "../store/errors.js";
 import type { Store } from "../store/port.js";
 import { CommandError } from "./command-error.js";
@@ -27,7 +27,7 @@ export async function openLocalStore(
     throw new CommandError(`there is no store in ${config.store}`, ifMissing);
   return openConfiguredStore(config).catch((error: unknown) => {
     throw error instanceof StoreError && error.code === "locked"
-      ? new CommandError(`${config.store} is in use by another process`, ifInUse, ExitCode.failed)
+      ? new CommandError(`${folderOf(config)} is in use by another process`, ifInUse, ExitCode.failed)
       : error;
   });
 }

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { ConfigError, isLoopback, loadConfig, type ServerConfig } from "../server/config.js";
 import { keepHeapSmall } from "../server/heap.js";
-import type { Peer } from "../server/open-store.js";
+import { folderOf, type Peer } from "../server/open-store.js";
 import type { Box, FirstStart } from "../server/start.js";
 import { StoreError } from "../store/errors.js";
 import { CommandError } from "./command-error.js";
@@ -76,7 +76,7 @@ async function serve(options: Options): Promise<void> {
     secrets = isFileNeeded ? await kept(lines, config) : lines;
   };
   const box = await startBox(config, { keepSecrets }).catch((error: unknown) => {
-    throw explained(error, config.store, config.host, config.port);
+    throw explained(error, config);
   });
   process.stdout.write(
     json
@@ -130,10 +130,11 @@ function greeting(box: Box, config: ServerConfig, secrets: readonly string[]): s
 }
 
 /** What may be over a moment later (a process that has not ended yet, a network that is not up) is not the settings' fault: a supervisor tries again. */
-function explained(error: unknown, store: string, host: string, port: number): unknown {
+function explained(error: unknown, config: ServerConfig): unknown {
   if (error instanceof ConfigError) return error;
   if (error instanceof StoreError && error.code === "locked")
-    return new CommandError(`${store} is in use by another process`, undefined, ExitCode.failed);
+    return new CommandError(`${folderOf(config)} is in use by another process`, undefined, ExitCode.failed);
+  const { host, port } = config;
   // Telephone lines have ports of their own.
   const { code, port: taken = port, address, hostname } = error as NodeJS.ErrnoException & Peer;
   const where = address ?? hostname ?? host;

@@ -6,8 +6,14 @@ import type { Store } from "../store/port.js";
 import { ConfigError, isPostgres, type ServerConfig } from "./config.js";
 import { fileFault, isOutOfSpace, reasonOf } from "./file-fault.js";
 
+type Place = Pick<ServerConfig, "store" | "seal">;
+
+/** The folder of the store, or of the keys of a store on a server. The address of a server is not shown, because it may contain a password. */
+export const folderOf = ({ store, seal: { keys } }: Place): string =>
+  [store, keys].find((place) => place !== undefined && !isPostgres(place)) ?? "PostgreSQL";
+
 /** Opens the store that the configuration names, with its keys. */
-export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "store" | "seal">): Promise<Store> {
+export async function openConfiguredStore({ store, seal }: Place): Promise<Store> {
   const [masterKey, previousMasterKey] = [keyFrom(seal, "masterKey"), keyFrom(seal, "previousMasterKey")];
   const options = {
     ...(seal.keys === undefined ? {} : { keys: seal.keys }),
@@ -26,7 +32,7 @@ export async function openConfiguredStore({ store, seal }: Pick<ServerConfig, "s
       throw new Error(`store: ${error.message}`, { cause: error });
     const fault = fileFault(error);
     // An error of a write to an open file names no path.
-    const why = `store: ${path ?? store}: ${fault}`;
+    const why = `store: ${path ?? address ?? folderOf({ store, seal })}: ${fault}`;
     if (fault) throw isOutOfSpace(error) ? new Error(why, { cause: error }) : new ConfigError(why);
     const servers = [isPostgres(store) && "store", isPostgres(seal.keys ?? "") && "seal.keys"].filter(Boolean);
     const setting = servers.length === 0 ? "store" : servers.join(" or ");

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { openEmbeddedStore } from "../../src/postgres.js";
+import { lockFolder } from "../../src/store/folder-lock.js";
 import type { Profile } from "../../src/store/port.js";
 import { withEmptyDatabase } from "../store/empty-database.js";
 import { enrollPerson } from "../store/fixtures.js";
@@ -108,6 +109,21 @@ test("explains why keys cannot be rotated", async () => {
   await opened.close();
   expect(locked.err).toContain("in use by another process");
   expect([memory.code, unknown.code, locked.code].every((code) => code !== 0)).toBe(true);
+});
+
+test("names the folder of the keys if another process has it, and not the password of the database", async () => {
+  const keys = await mkdtemp(join(folder, "keys-"));
+  const lock = await lockFolder(keys, "ring.lock");
+  vi.stubEnv("VIVAVOCE_STORE", "postgres://box:secret@127.0.0.1:1/voices");
+  vi.stubEnv("VIVAVOCE_SEAL_KEYS", keys);
+  for (const command of [["keys", "rotate"], ["people"], ["serve", "--port", "0"]]) {
+    const { code, err } = await run(...command);
+    expect(err).toContain(`error: ${keys} is in use by another process\n`);
+    expect(err).not.toContain("secret");
+    expect(code).toBe(4);
+  }
+  vi.unstubAllEnvs();
+  await lock.release();
 });
 
 test("does not create a store where there is none", async () => {

@@ -117,3 +117,15 @@ test("the error of a server names the settings that it may be about", async () =
     await expect(openConfiguredStore({ store, seal: { keys } })).rejects.toThrow(`${named}: unknown host db`);
   }
 });
+
+test("an error without a path names a folder, never the address of a server", async () => {
+  const store = "postgres://box:secret@db/voices";
+  for (const [keys, more, named] of [
+    [folder, {}, folder],
+    ["postgres://box:secret@keys/keys", {}, "PostgreSQL"],
+    ["postgres://box:secret@keys/keys", { address: "/run/.s.PGSQL.5432" }, "/run/.s.PGSQL.5432"],
+  ] as const) {
+    vi.mocked(stores.openStore).mockRejectedValueOnce(failing("EACCES", more));
+    await expect(openConfiguredStore({ store, seal: { keys } })).rejects.toThrow(`store: ${named}: permission denied`);
+  }
+});
