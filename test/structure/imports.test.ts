@@ -22,6 +22,7 @@ const allowed: Record<string, readonly string[]> = {
     "voiceprint",
     "contract",
     "engine/port",
+    "audio/joined",
     "audio/port",
     "store/port",
     "store/contention",
@@ -30,6 +31,7 @@ const allowed: Record<string, readonly string[]> = {
   token: ["contract", "store/port", "engagement", "./languages", "./type-name"],
   engagement: ["contract", "store/port", "token"],
   telephony: [
+    "audio/joined",
     "contract",
     "server/limits/quiet-watch",
     "server/live-messages",

@@ -1,5 +1,6 @@
 /** A live call: each party's audio goes to its task, and events of the tasks are sent back as they happen. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { joined } from "../../audio/joined.js";
 import { secondsOf } from "../../contract/duration.js";
 import {
   IdentifyResultSchema,
@@ -23,7 +24,7 @@ import { duration, ifKnown, riskResult } from "../messages.js";
 import { findProfileToChange } from "../profiles.js";
 import { concludeVerification } from "../verify.js";
 import { DtmfDetector, isDtmfDigit } from "./dtmf.js";
-import { joinedSamples, LiveAudio, liveFormat } from "./live-audio.js";
+import { LiveAudio, liveFormat } from "./live-audio.js";
 import {
   analysisPlan,
   type CheckPlan,
@@ -246,7 +247,7 @@ class LiveCall {
   }
 
   async #push(party: OpenParty): Promise<void> {
-    const samples = joinedSamples(party.waiting, party.waitingSamples);
+    const samples = joined(party.waiting);
     party.waiting = [];
     party.analyzedSamples += party.waitingSamples;
     party.waitingSamples = 0;

@@ -1,4 +1,5 @@
 /** Decodes the bytes of a live stream into whole samples of each channel, however they are split into chunks. */
+import { joined, joinedBytes } from "../../audio/joined.js";
 import type { RawEncoding, RawFormat } from "../../audio/port.js";
 import type { ListenStart } from "../../contract/index.js";
 import type { Dependencies } from "../dependencies.js";
@@ -52,34 +53,15 @@ export class LiveAudio {
 
   /** The complete samples of each of these channels (0 mixes all). */
   samples(bytes: Uint8Array, channels: readonly number[]): Float32Array[] {
-    const all = this.#rest.length === 0 ? bytes : joined(this.#rest, bytes);
+    const all = this.#rest.length === 0 ? bytes : joinedBytes([this.#rest, bytes]);
     const whole = all.length - (all.length % this.#frameBytes);
     this.#rest = all.slice(whole);
     if (whole === 0) return channels.map(() => new Float32Array());
     try {
       const recording = this.readRecording(all.subarray(0, whole), this.format);
-      return channels.map((channel) => joinedSamples([...recording.read(channel)], recording.frames));
+      return channels.map((channel) => joined([...recording.read(channel)]));
     } catch (error) {
       throw invalid("audio", "not_audio", (error as Error).message);
     }
   }
-}
-
-function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
-  const both = new Uint8Array(one.length + other.length);
-  both.set(one);
-  both.set(other, one.length);
-  return both;
-}
-
-/** Copies the chunks into one new array. */
-export function joinedSamples(chunks: readonly Float32Array[], length: number): Float32Array {
-  if (chunks.length === 1) return chunks[0]!;
-  const all = new Float32Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.length;
-  }
-  return all;
 }

@@ -1,5 +1,6 @@
 /** Enrolls from audio that is still arriving, one stretch of good speech after another, until more would not help training. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { joined } from "../../audio/joined.js";
 import {
   AudioValidity,
   type Context,
@@ -158,13 +159,7 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
   /** The samples that the engine read; the rest of the last chunk is beyond the limit. */
   #analyzed({ measures }: VoiceAnalysis): Float32Array {
     const length = Math.min(this.#samples, Math.round(measures.grossSeconds * this.rateHz));
-    const samples = new Float32Array(length);
-    let at = 0;
-    for (const chunk of this.#chunks) {
-      samples.set(chunk.subarray(0, length - at), at);
-      at = Math.min(length, at + chunk.length);
-    }
-    return samples;
+    return joined(this.#chunks).subarray(0, length);
   }
 
   #segment(analysis: VoiceAnalysis, audio: Uint8Array) {

@@ -2,6 +2,7 @@
  * Asterisk AudioSocket over TCP: packets of kind (1 byte), length (2 bytes, big-endian) and payload.
  * https://docs.asterisk.org/Configuration/Channel-Drivers/AudioSocket/
  */
+import { joinedBytes } from "../../audio/joined.js";
 import {
   bytesOf,
   type CallEvent,
@@ -41,7 +42,7 @@ export class AudioSocketSession extends DialectSession {
 
   receive(frame: Frame): Received {
     const events: CallEvent[] = [];
-    this.#rest = joined(this.#rest, bytesOf(frame));
+    this.#rest = joinedBytes([this.#rest, bytesOf(frame)]);
     for (let at = 0; ; ) {
       const left = this.#rest.subarray(at);
       const length = left.length < HEAD_BYTES ? Number.POSITIVE_INFINITY : (left[1]! << 8) | left[2]!;
@@ -95,12 +96,4 @@ export class AudioSocketSession extends DialectSession {
   override leave(): readonly Frame[] {
     return [Uint8Array.of(HANGUP, 0, 0)];
   }
-}
-
-function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
-  if (one.length === 0) return other;
-  const both = new Uint8Array(one.length + other.length);
-  both.set(one);
-  both.set(other, one.length);
-  return both;
 }
