@@ -5,7 +5,7 @@
 import { BLOCK_LAYERS, BOTTLENECK, CONTEXT, FRONT_CHANNELS, GROWTH } from "../engine/speaker-tensors.js";
 import {
   type Convolution,
-  flatMatrix,
+  flatTensors,
   folded,
   LayerOrder,
   largestOf,
@@ -29,6 +29,7 @@ import {
   heldSteps,
   type Matrix,
   type NamedTensor,
+  ones,
   quantized,
   wordHigh,
   wordMost,
@@ -133,17 +134,14 @@ function layersOf(graph: OnnxGraph, convolutions: readonly OnnxNode[]): Campplus
   const normBefore = ({ input }: Layer): Norm => {
     const norm = made.get(made.get(input)?.inputs[0] ?? "");
     if (norm?.type !== "BatchNormalization") throw unlike("a CAM++", `no BatchNormalization produces ${input}`);
-    const [gain, bias, mean, variance] = norm.inputs.slice(1).map((name) => graph.constants.get(name)!.data);
-    const epsilon = norm.attributes.get("epsilon")?.float ?? 1e-5;
-    const deviation = Float64Array.from(variance!, (v) => Math.sqrt(v + epsilon));
-    const { slope, level } = normOf(graph, norm);
+    const { gain, bias, mean, deviation, slope, level } = normOf(graph, norm);
     return {
       input: norm.inputs[0]!,
       gain: slope,
       bias: level,
       expected: {
-        before: deviation.map((d, c) => Math.abs(mean![c]!) + deviations * d),
-        after: deviation.map((_, c) => Math.max(0, bias![c]! + deviations * Math.abs(gain![c]!))),
+        before: deviation.map((d, c) => Math.abs(mean[c]!) + deviations * d),
+        after: deviation.map((_, c) => Math.max(0, bias[c]! + deviations * Math.abs(gain[c]!))),
       },
     };
   };
@@ -241,8 +239,8 @@ function quantize(
       const after = concatenated.subarray(channels, channels + GROWTH);
       out.push(...line(`${name}.bottleneck`, one.bottleneck, hidden, between, moments(one.bottleneck)));
       out.push(...line(`${name}.local`, one.local, between, after, moments(one.local)));
-      out.push(...flat(`${name}.squeeze`, one.squeeze, between, excited));
-      out.push(...flat(`${name}.excite`, one.excite, excited, new Float64Array(GROWTH).fill(1)));
+      out.push(...flatTensors(`${name}.squeeze`, one.squeeze, between, excited, byteMost));
+      out.push(...flatTensors(`${name}.excite`, one.excite, excited, ones(GROWTH), byteMost));
       channels += GROWTH;
     }
     const name = `transit${b + 1}`;
@@ -256,10 +254,9 @@ function quantize(
   const { output } = blocks.at(-1)!.linear;
   const before = fineSteps(peaks(output));
   const step = fineSteps(peaks(statistics)).map((s, c) => Math.max(s, before[c]! * justAbove));
-  const unit = { gain: new Float64Array(step.length).fill(1), bias: new Float64Array(step.length) };
+  const unit = { gain: ones(step.length), bias: new Float64Array(step.length) };
   out.push(...norming("out.norm", unit, before, step));
-  const ones = (count: number) => new Float64Array(count).fill(1);
-  out.push(...flat("dense", dense, repeated(step, 2), ones(published)));
+  out.push(...flatTensors("dense", dense, repeated(step, 2), ones(published), byteMost));
   out.push(
     ...quantized(
       "map",
@@ -321,13 +318,6 @@ function line(
   const [outputs, channels, taps] = layer.weight.shape as [number, number, number];
   const held = { inSteps: repeated(inSteps, taps), outSteps, most: byteMost, high, ...(moments && { moments }) };
   return quantized(name, [outputs, taps, channels], { weight: matrixOf(layer, theirs), bias: layer.bias }, held);
-}
-
-/** A layer without a time axis. */
-function flat(name: string, layer: Layer, inSteps: Float64Array, outSteps: Float64Array): NamedTensor[] {
-  const weight = flatMatrix(layer);
-  const held = { inSteps, outSteps, most: byteMost, high: 0 };
-  return quantized(name, [weight.outputs, weight.inputs], { weight, bias: layer.bias }, held);
 }
 
 /** The kernels' embeddings are longer than the published ones: the rest is zeros. */

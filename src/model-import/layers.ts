@@ -51,12 +51,14 @@ export interface Convolution {
 export const shapeOf = (graph: OnnxGraph, node: OnnxNode): string =>
   graph.constants.get(node.inputs[1]!)?.shape.join() ?? "with computed weights";
 
-/** A batch norm as slope · x + level. */
-export function normOf({ constants }: OnnxGraph, node: OnnxNode): { slope: Float64Array; level: Float64Array } {
-  const [gain, bias, mean, variance] = node.inputs.slice(1).map((name) => constants.get(name)!.data);
+/** A batch norm: its own values, and as slope · x + level. */
+export function normOf({ constants }: OnnxGraph, node: OnnxNode) {
+  const [gain, bias, mean, variance] = node.inputs.slice(1).map((name) => constants.get(name)!.data) as Float32Array[];
   const epsilon = node.attributes.get("epsilon")?.float ?? 1e-5;
-  const slope = Float64Array.from(gain!, (g, c) => g / Math.sqrt(variance![c]! + epsilon));
-  return { slope, level: slope.map((s, c) => bias![c]! - mean![c]! * s) };
+  const deviation = Float64Array.from(variance!, (v) => Math.sqrt(v + epsilon));
+  const slope = Float64Array.from(gain!, (g, c) => g / deviation[c]!);
+  const level = slope.map((s, c) => bias![c]! - mean![c]! * s);
+  return { gain: gain!, bias: bias!, mean: mean!, deviation, slope, level };
 }
 
 /** Includes the batch norm that follows, if any. */
@@ -65,13 +67,11 @@ export function folded(graph: OnnxGraph, node: OnnxNode, norm: OnnxNode | undefi
   const outputs = weight.shape[0]!;
   const bias = graph.constants.get(node.inputs[2] ?? "")?.data ?? new Float32Array(outputs);
   if (!norm) return { weight, bias, output: node.outputs[0]! };
-  const [gain, level, mean, variance] = norm.inputs.slice(1).map((name) => graph.constants.get(name)!.data);
-  const epsilon = norm.attributes.get("epsilon")?.float ?? 1e-5;
-  const slope = Float64Array.from({ length: outputs }, (_, o) => gain![o]! / Math.sqrt(variance![o]! + epsilon));
+  const { slope, mean, bias: level } = normOf(graph, norm);
   const run = weight.data.length / outputs;
   return {
     weight: { shape: weight.shape, data: weight.data.map((w, i) => w * slope[Math.floor(i / run)]!) },
-    bias: Float64Array.from(slope, (s, o) => level![o]! + (bias[o]! - mean![o]!) * s),
+    bias: Float64Array.from({ length: outputs }, (_, o) => level[o]! + (bias[o]! - mean[o]!) * slope[o]!),
     output: norm.outputs[0]!,
   };
 }
@@ -131,6 +131,19 @@ export const flatMatrix = ({ weight }: Convolution): Matrix => ({
   inputs: weight.data.length / weight.shape[0]!,
   data: Float64Array.from(weight.data),
 });
+
+/** A layer without a time axis. */
+export function flatTensors(
+  name: string,
+  layer: Convolution,
+  inSteps: Float64Array,
+  outSteps: Float64Array,
+  most: number,
+): NamedTensor[] {
+  const weight = flatMatrix(layer);
+  const held = { inSteps, outSteps, most, high: 0 };
+  return quantized(name, [weight.outputs, weight.inputs], { weight, bias: layer.bias }, held);
+}
 
 /** The largest weight between each output and each channel, over all layers with the same input. */
 export function largestOf(...convolutions: readonly Convolution[]): Matrix {

@@ -1,11 +1,16 @@
 /** Writes the format that src/engine/model-file.ts reads. */
 import { createHash } from "node:crypto";
 import { MODEL_FILE_VERSION, type ModelFile } from "../engine/model-file.js";
+import type { Dtype } from "../engine/tensor-spec.js";
 import type { NamedTensor } from "./quantize.js";
 
 const encoder = new TextEncoder();
 const aligned = (bytes: number): number => Math.ceil(bytes / 16) * 16;
-const elementBytes = { i8: 1, i16: 2, f32: 4 } as const;
+const elements: Record<Dtype, new (values: ArrayLike<number>) => { readonly buffer: ArrayBufferLike }> = {
+  i8: Int8Array,
+  i16: Int16Array,
+  f32: Float32Array,
+};
 
 /** A self-contained section: the length of its description, the description, aligned tensors. */
 export function sectionBytes(description: object, tensors: readonly NamedTensor[] = []): Uint8Array {
@@ -69,14 +74,6 @@ function laidOut(
   }
 }
 
-export function tensorBytes({ dtype, values }: NamedTensor): Uint8Array {
-  const bytes = new Uint8Array(values.length * elementBytes[dtype]);
-  const typed =
-    dtype === "i8"
-      ? new Int8Array(bytes.buffer)
-      : dtype === "i16"
-        ? new Int16Array(bytes.buffer)
-        : new Float32Array(bytes.buffer);
-  typed.set(values);
-  return bytes;
-}
+/** The values as the kernels read them. */
+export const tensorBytes = ({ dtype, values }: NamedTensor): Uint8Array =>
+  new Uint8Array(new elements[dtype](values).buffer);

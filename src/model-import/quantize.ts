@@ -13,6 +13,9 @@ export interface NamedTensor extends TensorSpec {
   readonly values: ArrayLike<number>;
 }
 
+/** Steps of values that have no scale of their own. */
+export const ones = (length: number): Float64Array => new Float64Array(length).fill(1);
+
 /** A weight of [outputs][inputs], row after row. */
 export interface Matrix {
   readonly outputs: number;
@@ -36,8 +39,7 @@ const balancedShare = 0.9;
 const least = 1e-12;
 
 /** Steps where there are bits to spare, such as in activations used only by elementwise operations. */
-export const fineSteps = (peaks: ArrayLike<number>, high = wordHigh): Float64Array =>
-  Float64Array.from(peaks, (peak) => Math.max((peak * headroom) / high, 1e-9));
+export const fineSteps = (peaks: ArrayLike<number>, high = wordHigh): Float64Array => heldSteps(peaks, high, headroom);
 
 /** Steps that cover the values seen, with a margin. */
 export const heldSteps = (peaks: ArrayLike<number>, high: number, room = margin): Float64Array =>

@@ -19,7 +19,7 @@ import {
 } from "./layers.js";
 import type { Peaks, RecognizedNetwork } from "./network.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
-import { balancedSteps, byteMost, fineSteps, type Layer, type NamedTensor, quantized } from "./quantize.js";
+import { balancedSteps, byteMost, fineSteps, type Layer, type NamedTensor, ones, quantized } from "./quantize.js";
 
 const bands = 10;
 const dimensions = 256;
@@ -164,7 +164,7 @@ function quantize({ stem, blocks, last, map }: Resnet34, peaks: Peaks): NamedTen
   made.push(
     ...quantized("fc", [dimensions, inputs], map, {
       inSteps: repeated(x, inputs / x.length),
-      outSteps: new Float64Array(dimensions).fill(1),
+      outSteps: ones(dimensions),
       most: byteMost,
       // Sums of the last map are kept in 64 bits.
       high: 0,

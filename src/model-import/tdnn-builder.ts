@@ -1,6 +1,6 @@
 /** Builds a time-delay network (src/engine/tdnn-layers.ts) layer by layer, with its weights in the kernels' form. */
 import type { Place, TdnnLayer, TdnnNetwork } from "../engine/tdnn-layers.js";
-import { type Convolution, flatMatrix, matrixOf, normOf, repeated, type Users } from "./layers.js";
+import { type Convolution, flatMatrix, flatTensors, matrixOf, normOf, repeated, type Users } from "./layers.js";
 import type { OnnxGraph, OnnxNode } from "./onnx.js";
 import {
   byteMost,
@@ -8,6 +8,7 @@ import {
   fineSteps,
   type Matrix,
   type NamedTensor,
+  ones,
   quantized,
   wordHigh,
   wordMost,
@@ -127,7 +128,7 @@ export class TdnnBuilder {
       [taps, inputs],
       { weight: each, bias: layer.bias },
       {
-        inSteps: new Float64Array(taps).fill(1),
+        inSteps: ones(taps),
         outSteps: steps,
         most: wordMost,
         high: wordHigh,
@@ -163,8 +164,8 @@ export class TdnnBuilder {
     const places = { from: from.place, second: second?.place ?? null, to };
     this.#layers.push({ kind: "gate", name, ...places, inputs, hidden, rectified });
     this.tensors.push(
-      ...flat(`${name}.squeeze`, squeeze, from.steps, ones(hidden)),
-      ...flat(`${name}.excite`, excite, ones(hidden), ones(inputs)),
+      ...flatTensors(`${name}.squeeze`, squeeze, from.steps, ones(hidden), wordHigh),
+      ...flatTensors(`${name}.excite`, excite, ones(hidden), ones(inputs), wordHigh),
       ...sum(name, from, second, steps),
     );
     return { place: to, steps };
@@ -263,8 +264,6 @@ export class TdnnBuilder {
   }
 }
 
-const ones = (length: number): Float64Array => new Float64Array(length).fill(1);
-
 function sum(name: string, first: Signal, second: Signal | null, to: Float64Array): NamedTensor[] {
   const scaling = (part: string, { steps }: Signal): NamedTensor => ({
     name: `${name}.${part}`,
@@ -273,10 +272,4 @@ function sum(name: string, first: Signal, second: Signal | null, to: Float64Arra
     values: to.map((step, c) => steps[c]! / step),
   });
   return [scaling("first", first), ...(second ? [scaling("second", second)] : [])];
-}
-
-function flat(name: string, layer: Convolution, inSteps: Float64Array, outSteps: Float64Array): NamedTensor[] {
-  const weight = flatMatrix(layer);
-  const held = { inSteps, outSteps, most: wordHigh, high: 0 };
-  return quantized(name, [weight.outputs, weight.inputs], { weight, bias: layer.bias }, held);
 }
