@@ -14,6 +14,7 @@
 # bash run.sh on FOLDER OUT SECONDS      the networks that ship (FOLDER/six.pt, mid.pt and narrow.pt) and LOG.md 25's teacher (b-mel.pt) learn on with all copies
 # bash run.sh five FOLDER OUT SECONDS    LOG.md 27: slim networks of five blocks from FOLDER/early.pt and late.pt (slim.py's, of mid.pt), with FOLDER/six.pt twice and c-mel.pt (`on`) as teachers
 # bash run.sh lines FOLDER OUT SECONDS   LOG.md 28: slim networks on from FOLDER/late.pt (`five`) and six.pt (`on`), with c-mel.pt (`on`) twice and b-mel.pt (`sharper`) as teachers
+# bash run.sh rivals FOLDER OUT SECONDS  LOG.md 30: slim networks on from FOLDER/late.pt and six.pt (floats.py's, of what ships) against decoders that learn to pass; the narrow network on from FOLDER/narrow.pt, with mobile lines
 #                                        three corpora of genuine speech are left out of every run, for calibration
 set -u
 here=$(cd "$(dirname "$0")" && pwd) what=$1 folder=$2 bank=$2/bank begun=$SECONDS
@@ -149,6 +150,12 @@ five() {
 lines() {
   options='{"rate":0.001,"slow":0.5,"line":0.25,"coded":0.45,"size":192,"drop":0.2,"labels":0.5,"hint":0.3,"away":0}'
   train w slim mel 81 "$2" "$options" --start "$folder/late.pt,$folder/six.pt" --teachers "$folder/c-mel.pt,$folder/c-mel.pt,$folder/b-mel.pt"
+  kept "$1"
+}
+
+rivals() {
+  train x slim mel 91 "$2" '{"rate":0.001,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.5,"made":0.5,"rivals":["spectral-24","istftnet","vits"]}' --start "$folder/late.pt,$folder/six.pt" --teachers "$folder/six.pt,$folder/late.pt"
+  train n narrow linear+short 93 "$2" '{"rate":0.001,"line":0.25,"coded":0.45}' --start "$folder/narrow.pt"
   kept "$1"
 }
 

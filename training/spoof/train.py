@@ -8,7 +8,7 @@ detector, so that nothing but the vocoder tells the two apart (or the clips them
 so that no large gallery decides. A tenth of
 the voices is left out, to follow the run and to calibrate. --without leaves whole groups of attacks out and measures on them, and corpora of genuine speech. Choices are made by
 that and on what sources.py calls `choose`, never on DEV. --start: weights to begin with (widen.py); several slim networks, one for each file, learn on the same batches. OUT-<fronts>.pt (OUT-<file>.pt of a slim network) and .json are written as soon as the networks are done,
-OUT-before-<fronts>.pt every fifth of the time. What is kept is the mean of the weights over the last steps. Option `sharp`: how far sharpness-aware minimisation looks (LOG.md 25); 0: it is not used, a step costs half.
+OUT-before-<fronts>.pt every fifth of the time. What is kept is the mean of the weights over the last steps. Option `sharp`: how far sharpness-aware minimisation looks (LOG.md 25); 0: it is not used, a step costs half. Option `rivals`: decoders that learn to pass (rivals.py), which alter a share of what is `made`.
 """
 import argparse, contextlib, glob, json, math, os, time, zlib
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
@@ -16,6 +16,7 @@ from altered import KINDS, altered
 from channel import Channel, mulaw
 from campplus import Campplus
 from network import FLOOR, Attack, Fronts, prepared, restored
+from rivals import Rivals
 from slim import Slim, shape_of
 from teacher import Teacher
 from vocoders import levelled, resampled
@@ -26,7 +27,7 @@ GROUPS = {"kokoro": "kokoro", "hibari": "kokoro", "espeak": "classic", "flite": 
           "world": "parametric", "codec2": "parametric", "hifigan-16": "hifigan", "hifigan-varied": "hifigan"}  # fmt: skip
 COLUMNS = {32: 4}  # of a frame, where a picture of so many bins has several
 SURE = 1.0  # least score, on the right side, that a teacher's is taken for
-OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, made=0.0, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR, labels=0.3, hint=0.5, away=1.0, slow=0.2, sharp=0.0)
+OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, made=0.0, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR, labels=0.3, hint=0.5, away=1.0, slow=0.2, sharp=0.0, rivals=())
 
 
 def group(family):
@@ -76,7 +77,7 @@ class Families:
 class Draw:
     """Rows of a batch: genuine, then attacks, copies opposite their originals."""
 
-    def __init__(self, rows, without):
+    def __init__(self, rows, without, ways):
         keep = [i for i, r in enumerate(rows) if not held_out(r) and not {group(r["family"]), r["key"].split("/")[0]} & without]
         genuine, copies, families, sizes = {}, {}, {}, {}
         for i in keep:
@@ -94,7 +95,7 @@ class Draw:
         self.genuine = Families(genuine, torch.tensor([math.sqrt(len(v)) * (3 if c == "pages" or c.startswith("librispeech") else 1) for c, v in genuine.items()]))
         self.copies = Families(copies, torch.ones(len(copies)))
         self.families = Families(families, torch.tensor([math.sqrt(len(v)) / math.sqrt(sizes[group(name)]) for name, v in families.items()]))
-        self.ways = Families({kind: [k] for k, kind in enumerate(KINDS)}, torch.ones(len(KINDS)))
+        self.ways = Families({kind: [k] for k, kind in enumerate(ways)}, torch.ones(len(ways)))
 
     def __call__(self, size, share, made):
         """-> rows of genuine clips, rows of the attacks opposite, how many of the first are copies, behind them how many are clips that are altered, in
@@ -141,13 +142,14 @@ def placed(features, order):
 class Material:
     """Batches of pictures of speech on its way to the detector."""
 
-    def __init__(self, bank, kind, fronts, without, rooms, o):
+    def __init__(self, bank, kind, fronts, without, rooms, o, rivals):
         self.rows, self.clips, self.at, self.coded = load(bank)
-        self.draw, self.kind, self.o = Draw(self.rows, without), kind, o
+        self.rivals, self.ways = rivals, (*KINDS, *(rivals.names if rivals else ()))
+        self.draw, self.kind, self.o = Draw(self.rows, without, self.ways), kind, o
         self.genuine = torch.tensor([i for i, r in enumerate(self.rows) if r["label"] == "genuine"], device=D)
         self.channel = Channel(self.clips[self.genuine].float() / 32768, D, rooms)
         named = sorted({r["family"] for r in self.rows if r["label"] == "attack"})
-        self.families = 1 + len(named) + len(KINDS)
+        self.families = 1 + len(named) + len(self.ways)
         self.family = torch.tensor([1 + named.index(r["family"]) if r["label"] == "attack" else 0 for r in self.rows], device=D)
         self.wanted, self.fronts = fronts, Fronts(tuple({"mel", *fronts})).to(D)  # mel bins tell speech from silence
 
@@ -185,7 +187,8 @@ class Material:
         if len(some):
             attack[some] = torch.where(coded[some, None], attack[some], blend(attack[some], original[some], np.random.choice(self.o["blends"])))
         if made:
-            attack[copies : copies + made] = altered(original[copies : copies + made], KINDS[way])
+            whole = original[copies : copies + made]
+            attack[copies : copies + made] = altered(whole, KINDS[way]) if way < len(KINDS) else self.rivals.copies(whole, way - len(KINDS))
         replayed = torch.full((2 * half, 1), 0.1, device=D)
         if self.kind == "playback":
             replayed[:half], replayed[half:] = 0, 1
@@ -198,7 +201,7 @@ class Material:
         """-> pictures, frames kept, families of the rows, what `Draw.learn` needs."""
         good, bad, copies, made, way, of = self.draw(size, self.o["copies"], self.o["made"] if self.kind != "playback" else 0)
         families = self.family[torch.cat([good, bad]).to(D)]
-        families[len(good) + copies : len(good) + copies + made] = self.families - len(KINDS) + way
+        families[len(good) + copies : len(good) + copies + made] = self.families - len(self.ways) + way
         if self.kind == "playback":
             return *self.pictures(good, good.clone() if torch.rand(1) < 0.67 else bad), families, of
         return *self.pictures(good, bad, copies, made, way), families, of
@@ -400,7 +403,8 @@ def main(a):
         kinds = dict.fromkeys(starts, ("mel",))
     state_of = lambda path: {k: v.float() if v.is_floating_point() else v for k, v in torch.load(path, map_location="cpu").items()}
     teachers = Teachers(a.teachers.split(",")) if a.teachers else None
-    material = Material(a.bank, a.kind, tuple(sorted({f for k in kinds.values() for f in k} | (teachers.fronts if teachers else set()))), without, a.rooms, o)
+    rivals = Rivals(o["rivals"], os.path.dirname(a.bank), D) if o["rivals"] else None
+    material = Material(a.bank, a.kind, tuple(sorted({f for k in kinds.values() for f in k} | (teachers.fronts if teachers else set()))), without, a.rooms, o, rivals)
     heads = material.families if a.kind not in ("playback", "slim") and o["told"] else 0
     hints = teachers.hints if teachers and a.kind in ("slim", "campplus") and o["hint"] else 0
     kinds_of = dict(teacher=lambda name: Teacher(kinds[name], o["drop"], heads), whisper=lambda name: Whisper(o["drop"], heads), slim=lambda name: Slim(*shape_of(state_of(starts[name])), o["drop"], hints), campplus=lambda name: Campplus(o["drop"], heads, hints))
@@ -423,6 +427,7 @@ def main(a):
     pairs_of = lambda name: [(m, n) for m, n in zip(averages[name].state_dict().values(), nets[name].state_dict().values()) if n.is_floating_point()]
     follow = {name: [list(side) for side in zip(*pairs_of(name))] for name in nets}
     print(a.out, len(material.rows), f"clips, {time.time() - start:.0f} s", flush=True)
+    speech = levelled(material.clips[[i for i, r in enumerate(material.rows) if r["label"] == "genuine" and not held_out(r)]].float() / 32768) if rivals else None
     half = o["size"] // 2
     y, total, step, start = torch.cat([torch.zeros(half, device=D), torch.ones(half, device=D)]), {name: 0.0 for name in nets}, 0, time.time()
     pairs, saved, heard = int(half * o["copies"]), 0, None
@@ -478,6 +483,8 @@ def main(a):
                 rate = min(0.998, step / (step + 100))
                 torch._foreach_lerp_(*follow[name], 1 - rate)
                 total[name] += loss.detach()
+        if rivals:
+            rivals.learn(speech, step % len(rivals.names), [averages[name].eval() for name in nets], material.fronts)
         if not mixed and a.kind != "playback":
             if heard:  # the losses of two steps ago: they are here by now, so that nothing waits for the accelerator
                 if heard[2]:
@@ -490,6 +497,8 @@ def main(a):
         if step % 250 == 0:
             print(a.out, step, f"{time.time() - start:.0f} s", {k: round(float(v) / 250, 3) for k, v in total.items()}, flush=True)
             total = {name: 0.0 for name in nets}
+            if rivals:
+                print(a.out, "passed", dict(zip(rivals.names, rivals.passed.tolist())), flush=True)
     save(averages, a.out)
     for net in averages.values():
         net.eval()
