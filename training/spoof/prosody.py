@@ -282,8 +282,8 @@ def model(kind, x, attack, source):
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
 
-    names, of, size = np.unique([f"{s}{a}" for s, a in zip(source, attack)], return_inverse=True, return_counts=True)
-    weight = size[of] ** -0.5
+    _, row, size = np.unique([f"{s}{a}" for s, a in zip(source, attack)], return_inverse=True, return_counts=True)
+    weight = size[row] ** -0.5
     for a in (False, True):
         weight[attack == a] *= len(x) / 2 / weight[attack == a].sum()
     if kind == "trees":
