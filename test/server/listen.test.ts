@@ -360,7 +360,8 @@ test("clients of HTTP/1.1 that read nothing do not delay a stop; one whose respo
       asked++;
       if (url === "/large") {
         cutOff = once(response, "close");
-        response.end(large);
+        // A file whose next part is sent when this one was read.
+        response.write(large);
       } else answer = () => response.end("answered");
     },
     upgrade: (_, socket) => socket.destroy(),
