@@ -1,6 +1,8 @@
-// CPU time of a box for each request that needs no token, over many requests of a kind. The model file is also
-// requested from a bare Node server that writes one buffer: most of its cost is the kernel's copying. Linux.
-//   npm run build && node bench/unauthenticated.mjs [--requests 1000] [--store FOLDER] [--json]
+// CPU time of a box for each request that needs no token, over many requests of a kind: what a flood of them costs.
+// Before they are counted, more of them are sent (--warm), until Node has compiled the code. Two kinds are also sent to a
+// bare Node server: /healthz, to show how fast the machine is, and the model file, whose cost is mostly the kernel's
+// copying. Linux.
+//   npm run build && node bench/unauthenticated.mjs [--requests 1000] [--warm 3000] [--store FOLDER] [--only PATTERN] [--json]
 import { readdirSync, readFileSync } from "node:fs";
 import http from "node:http";
 import http2 from "node:http2";
@@ -13,11 +15,13 @@ import { printJson, printTable } from "./table.mjs";
 const { values: options } = parseArgs({
   options: {
     requests: { type: "string", default: "1000" },
+    warm: { type: "string", default: "3000" },
     store: { type: "string", default: "memory" },
+    only: { type: "string", default: "" },
     json: { type: "boolean", default: false },
   },
 });
-const requests = Number(options.requests);
+const [requests, warm] = [Number(options.requests), Number(options.warm)];
 const CONCURRENT = 8;
 const TARGET_MS = 1;
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
@@ -33,7 +37,12 @@ const basic = (id, secret) => ({
   authorization: `Basic ${Buffer.from(`${encodeURIComponent(id)}:${secret}`).toString("base64")}`,
 });
 const grant = "grant_type=client_credentials&scope=bio";
-const forged = `${Buffer.from('{"alg":"RS256","kid":"x"}').toString("base64url")}.${Buffer.from(JSON.stringify({ iss: url, aud: "x" })).toString("base64url")}.${"A".repeat(342)}`;
+const encoded = (json) => Buffer.from(JSON.stringify(json)).toString("base64url");
+/** A token in our name, with the id of a key, but without a signature. */
+const forged = (kid) =>
+  `Bearer ${encoded({ alg: "RS256", typ: "at+jwt", kid })}.${encoded({ iss: url, exp: 4e9 })}.${"A".repeat(342)}`;
+const published = await (await fetch(`${url}/oauth2/jwks`)).json();
+const kid = published.keys[0].kid;
 /** A gRPC message whose only field, of that number, is a text. */
 const framed = (field, text) => {
   const message = Buffer.concat([Buffer.from([(field << 3) | 2, text.length]), Buffer.from(text)]);
@@ -43,10 +52,33 @@ const GRPC = { "content-type": "application/grpc", te: "trailers" };
 const model = readdirSync(here("../dist/page/models"))[0];
 const script = readdirSync(here("../dist/page/assets"), { recursive: true }).find((name) => name.endsWith(".js"));
 
+/** As many as fit into a header, or into another length. */
+const many = (entry, between, length = 15_000) => {
+  const entries = [];
+  for (let left = length; left > 0; left -= between.length + entries.at(-1).length) entries.push(entry(entries.length));
+  return entries.slice(0, -1).join(between);
+};
+const word = (i) => i.toString(36);
+
+const SOCKET = {
+  connection: "Upgrade",
+  upgrade: "websocket",
+  "sec-websocket-version": "13",
+  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+  "sec-websocket-protocol": "vivavoce.live.v1",
+};
+const START = "/vendor.biosec.v1.SessionsProcessor/StartSession";
+const OPERATOR = `client_id=vivavoce-operator&redirect_uri=${encodeURIComponent(`${url}/operator/`)}`;
+const AUTHORIZE = `/oauth2/authorize?response_type=code&${OPERATOR}&scope=platform-api&code_challenge=${"x".repeat(43)}&code_challenge_method=S256`;
+
 const WHOLE_MODEL = "a model, 9 MB";
+const nobody = (i) => basic(`appID:nobody-${i}:geo:eu:clientName:default`, "x");
 const elsewhere = (i) => ({ "x-forwarded-for": `10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}` });
 
-/** Path, what else is sent, and how many at most: a model is 9 MB, and hashing a password is meant to be slow. */
+/**
+ * Path, what else is sent, and how many at most: a model is 9 MB. The check of a password is missing, because it is meant
+ * to be slow; how many are checked is limited (src/token/throttle.ts).
+ */
 const KINDS = {
   "/healthz": {},
   "/readyz": {},
@@ -69,24 +101,83 @@ const KINDS = {
     headers: GRPC,
     body: framed(4, "vendor.biosec.v1.VoiceprintsProcessor"),
   },
+  "gRPC-Web health": {
+    path: "/grpc.health.v1.Health/Check",
+    headers: { "content-type": "application/grpc-web+proto" },
+    body: framed(1, ""),
+  },
+  "a gRPC method that does not exist": { path: "/no.Such/Method", headers: GRPC, body: framed(1, "") },
+  "a gRPC call without a token": { path: START, headers: GRPC, body: framed(1, "") },
+  "a gRPC stream without a token": {
+    path: "/vendor.biosec.v1.LiveProcessor/Listen",
+    headers: GRPC,
+    body: framed(1, ""),
+  },
+  "a Connect call without a token": { path: START, headers: JSON_TYPE, body: "{}" },
+  "a WebSocket without a token, each a new connection": { path: "/v1/live", headers: SOCKET, isAlone: true },
+  "/healthz, each a new connection": { path: "/healthz", isAlone: true },
+  "/healthz, many headers": {
+    path: "/healthz",
+    headers: Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`x-${i}`, "1"])),
+  },
+  "/sign-in, many languages": {
+    path: "/sign-in",
+    headers: { "accept-language": many((i) => `${word(i)};q=0.1`, ",") },
+  },
+  "/sign-in, many cookies": { path: "/sign-in", headers: { cookie: many((i) => `${word(i)}=1`, "; ") } },
+  "/oauth2/authorize of the operator view, each from another address": {
+    path: AUTHORIZE,
+    headers: elsewhere,
+    most: 300,
+  },
+  "/oauth2/interaction/x": {},
+  "a path of 7,500 words": { path: `/v1${"/x".repeat(7500)}` },
+  "a long query": { path: `/v1/sessions/start?${many(word, "&")}`, method: "POST" },
   "an operation without a token": { path: "/v1/sessions/start", headers: JSON_TYPE, body: "{}" },
-  "an operation with a forged token": {
+  "an operation without a token, many forwarded addresses": {
     path: "/v1/sessions/start",
-    headers: { ...JSON_TYPE, authorization: `Bearer ${forged}` },
+    headers: { ...JSON_TYPE, "x-forwarded-for": many(() => "1", ",") },
+    body: "{}",
+  },
+  "an operation without a token, 1 MB": {
+    path: "/v1/sessions/start",
+    headers: JSON_TYPE,
+    body: Buffer.alloc(1_000_000, " "),
+    most: 200,
+  },
+  "an operation with a forged token of an unknown key": {
+    path: "/v1/sessions/start",
+    headers: { ...JSON_TYPE, authorization: forged("x") },
+    body: "{}",
+  },
+  "an operation with a forged token of our key": {
+    path: "/v1/sessions/start",
+    headers: { ...JSON_TYPE, authorization: forged(kid) },
     body: "{}",
   },
   "/management/v1 without a token": { path: "/management/v1/applications" },
   "/engagementAPI/v2 without a token": { path: "/engagementAPI/v2/customer/agentAvailability", method: "POST" },
-  "/oauth2/token, unknown client": { path: "/oauth2/token", headers: basic("nobody", "x"), body: grant },
+  "/oauth2/token, unknown client": { path: "/oauth2/token", headers: nobody(0), body: grant },
+  "/oauth2/token, many parameters": { path: "/oauth2/token", headers: FORM, body: many(word, "&", 32_000) },
+  "/oauth2/token, a code that does not exist": {
+    path: "/oauth2/token",
+    headers: FORM,
+    body: `grant_type=authorization_code&${OPERATOR}&code=x&code_verifier=${"x".repeat(43)}`,
+  },
+  "/oauth2/introspect, unknown clients, each from another address": {
+    path: "/oauth2/introspect",
+    headers: (i) => ({ ...nobody(i), ...elsewhere(i) }),
+    body: "token=x",
+  },
   "/oauth2/token, wrong secret": { path: "/oauth2/token", headers: basic(application.clientId, "x"), body: grant },
   "/oauth2/token, other unknown clients": {
     path: "/oauth2/token",
-    headers: (i) => basic(`nobody-${i}`, "x"),
+    headers: nobody,
     body: grant,
   },
   "/oauth2/token, unknown clients, each from another address": {
     path: "/oauth2/token",
-    headers: (i) => ({ ...basic(`nobody-${i}`, "x"), ...elsewhere(i) }),
+    headers: (i) => ({ ...nobody(i), ...elsewhere(i) }),
     body: grant,
   },
   "/oauth2/token, wrong secret, each from another address": {
@@ -96,10 +187,12 @@ const KINDS = {
   },
 };
 
+/** The kinds that are also sent to a bare Node server, and how many times its cost they may have. */
+const PEERS = { "/healthz": 4, [WHOLE_MODEL]: 2 };
 /** One buffer, written at once. */
 const BARE = `
   const bytes = require("node:fs").readFileSync(${JSON.stringify(here(`../dist/page/models/${model}`))});
-  const server = require("node:http").createServer((_, response) => response.end(bytes));
+  const server = require("node:http").createServer(({ url }, response) => response.end(url === "/healthz" ? "ok" : bytes));
   server.listen(0, "127.0.0.1", () => console.log(JSON.stringify({ url: "http://127.0.0.1:" + server.address().port })));
 `;
 
@@ -122,20 +215,25 @@ function askGrpc(from, { path, headers, body }) {
 }
 
 function ask(from, request, i) {
-  const { path, method, headers = {}, body } = request;
+  const { path, method, headers = {}, body, isAlone = false } = request;
   if (headers === GRPC) return askGrpc(from, request);
   return new Promise((resolve, reject) => {
     const given = typeof headers === "function" ? headers(i) : headers;
-    const request = http.request(
+    const asked = http.request(
       `${from}${path}`,
-      { agent, method: method ?? (body === undefined ? "GET" : "POST"), headers: given },
+      { agent: isAlone ? false : agent, method: method ?? (body === undefined ? "GET" : "POST"), headers: given },
       (answer) => {
         answer.resume();
         answer.once("end", () => resolve(answer));
       },
     );
-    request.once("error", reject);
-    request.end(body);
+    // A WebSocket is refused with its first message.
+    asked.once("upgrade", (answer, socket) => {
+      socket.once("data", () => socket.destroy());
+      socket.once("close", () => resolve(answer));
+    });
+    asked.once("error", reject);
+    asked.end(body);
   });
 }
 
@@ -145,25 +243,27 @@ function cpuMs({ process: { pid } }) {
   return 10 * (Number(user) + Number(system));
 }
 
-/** Milliseconds of CPU for each request, after as many that are not measured: compiling is not part of the cost. */
+/** Milliseconds of CPU for each request, after those that are not counted. */
 async function measure(server, { most = requests, unchanged = false, ...request }) {
   const first = await ask(server.url, request, 0);
   if (unchanged) request.headers = { "if-none-match": first.headers.etag };
-  const count = Math.min(most, requests);
   const statuses = new Map();
-  let before = 0;
-  for (const round of [0, 1]) {
-    before = cpuMs(server);
+  let next = 1;
+  const send = async (count) => {
     statuses.clear();
-    let next = 0;
+    const end = next + count;
     const caller = async () => {
-      while (next < count) {
-        const { statusCode } = await ask(server.url, request, 1 + round * count + next++);
+      while (next < end) {
+        const { statusCode } = await ask(server.url, request, next++);
         statuses.set(statusCode, (statuses.get(statusCode) ?? 0) + 1);
       }
     };
     await Promise.all(Array.from({ length: CONCURRENT }, caller));
-  }
+  };
+  const count = Math.min(most, requests);
+  await send(Math.min(most, warm));
+  const before = cpuMs(server);
+  await send(count);
   const each = (cpuMs(server) - before) / count;
   return { each, detail: [...statuses].map(([status, times]) => `${times} × ${status}`).join(", ") };
 }
@@ -171,13 +271,16 @@ async function measure(server, { most = requests, unchanged = false, ...request 
 const rows = [];
 const bare = await startServer("-e", BARE);
 try {
-  for (const [name, kind] of Object.entries(KINDS)) {
+  const only = new RegExp(options.only);
+  for (const [name, kind] of Object.entries(KINDS).filter(([name]) => only.test(name))) {
     const request = { path: name, ...kind };
     const { each, detail } = await measure(box, request);
     rows.push(atMost(name, "", each, TARGET_MS, detail, " ms"));
-    if (name !== WHOLE_MODEL) continue;
+    if (!(name in PEERS)) continue;
     const other = await measure(bare, request);
-    rows.push(atMost(name, "bare Node server", each / other.each, 2, `${other.each.toFixed(2)} ms there`, "×"));
+    rows.push(
+      atMost(name, "bare Node server", each / other.each, PEERS[name], `${other.each.toFixed(2)} ms there`, "×"),
+    );
   }
 } finally {
   box.process.kill();
