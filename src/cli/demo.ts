@@ -6,7 +6,7 @@ import type { Operations } from "../contract/operations.js";
 import { mix, noise, speak } from "../demo/voice.js";
 import { makeFolders } from "../store/make-folders.js";
 import { Voiceprints } from "../voiceprints.js";
-import { findProfile, inSession, type Owner, upload } from "../workflow.js";
+import { findProfile, type Owner, upload } from "../workflow.js";
 import { fraudster, person } from "./calls.js";
 import { faultOfFile } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
@@ -106,7 +106,7 @@ async function demonstrate(options: PlaceOptions): Promise<void> {
       }
     }
     progress.start("watching", speakers.length);
-    const watched = await watch(operations, options, speakers, (done) => progress.set(done));
+    const watched = await watch(voices, speakers, (done) => progress.set(done));
     progress.stop();
 
     const all = [...rows, ...watched];
@@ -194,37 +194,17 @@ async function verification(
 }
 
 async function watch(
-  operations: Operations,
-  place: PlaceOptions,
+  voices: Voiceprints,
   callers: readonly { readonly name: string; readonly speaker: number }[],
   onProgress: (done: number) => void,
 ): Promise<Row[]> {
-  return inSession(operations, place, async (context) => {
-    const fraudsterProfile = (await findProfile(operations, place.scope, fraudster(MALLORY.name, "demo")))!;
-    const { gkGroupId } = await operations.createWatchlist({
-      context,
-      tag: "demo",
-      gkVoiceprintProfileIds: { uniqueIds: [{ value: fraudsterProfile }] },
-    });
-    const rows: Row[] = [];
-    for (const caller of callers) {
-      const { result } = await operations.detectKnownFraudsters({
-        context,
-        audio: await upload(operations, context, { chunk: phrase(caller.speaker, PHRASES + 2, 12) }),
-        target: { case: "watchlist", value: { uniqueId: gkGroupId! } },
-      });
-      rows.push({
-        speaks: caller.name,
-        check: "a known fraudster?",
-        decision: Decision[result!.decision]!,
-        reason: DecisionReason[result!.reason]!,
-        score: result!.fraudDetectionScore?.biometricScore ?? null,
-        risk: result!.riskEngineResult?.risk ?? null,
-        asExpected: (result!.decision === Decision.FRAUD) === (caller.name === MALLORY.name),
-      });
-      onProgress(rows.length);
-    }
-    await operations.deleteWatchlist({ context, gkGroupId: gkGroupId! });
-    return rows;
-  });
+  const rows: Row[] = [];
+  for (const { name, speaker } of callers) {
+    const spoken = phrase(speaker, PHRASES + 2, 12);
+    const { decision, reason, score, risk } = await voices.watch(spoken, [MALLORY.name], { tag: "demo" });
+    const asExpected = (decision === "FRAUD") === (name === MALLORY.name);
+    rows.push({ speaks: name, check: "a known fraudster?", decision, reason, score, risk, asExpected });
+    onProgress(rows.length);
+  }
+  return rows;
 }

@@ -1,10 +1,8 @@
 import { basename } from "node:path";
 import type { Command } from "commander";
-import type { RawEncoding } from "../audio/port.js";
 import { AudioValidity, TrainStatus } from "../contract/index.js";
 import { type Audio, type Enrollment, Voiceprints, type VoiceprintsProgress } from "../voiceprints.js";
-import type { Recording } from "../workflow.js";
-import { recordingOf, remedy } from "./calls.js";
+import { bytesOf, remedy } from "./calls.js";
 import { ExitCode } from "./exit-code.js";
 import { withOperations } from "./operations.js";
 import { createOutput, table, words } from "./output.js";
@@ -38,7 +36,12 @@ async function enroll(name: string, files: string[], options: Options): Promise<
   const format = mediaFormat(options);
   // Reads all files before a store is opened, so that a wrong file name does not leave half an enrollment, or an empty store.
   const recordings: Audio[] = [];
-  for (const file of files) recordings.push(audioOf(await recordingOf(file, format)));
+  for (const file of files) {
+    const bytes = await bytesOf(file);
+    recordings.push(
+      format ? { ...format, bytes, name: file, rateHz: format.rate } : new File([bytes as BlobPart], file),
+    );
+  }
   await withOperations({ ...options, creates: true }, async ({ operations }) => {
     const voices = new Voiceprints(operations, options);
     progress.start("enrolling", files.length);
@@ -111,9 +114,4 @@ function missing({ missingSpeechSeconds, missingRecordings }: Enrollment): strin
   const speech = missingSpeechSeconds ? `${missingSpeechSeconds.toFixed(1)} s of speech` : "";
   const recordings = missingRecordings ? `${missingRecordings} recording${missingRecordings === 1 ? "" : "s"}` : "";
   return `${[speech, recordings].filter(Boolean).join(" and ") || "more speech"} still missing.`;
-}
-
-function audioOf({ chunk, name, encoding, rate, channels }: Recording): Audio {
-  if (!encoding) return new File([chunk as BlobPart], name!);
-  return { bytes: chunk, name: name!, encoding: encoding as RawEncoding, rateHz: rate!, channels: channels! };
 }
