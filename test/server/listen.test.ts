@@ -1,5 +1,6 @@
 import { type EventEmitter, once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import http2 from "node:http2";
 import net from "node:net";
 import { tmpdir } from "node:os";
@@ -361,7 +362,7 @@ test("clients of HTTP/1.1 that read nothing do not delay a stop; one whose respo
       if (url === "/large") {
         cutOff = once(response, "close");
         // A file whose next part is sent when this one was read.
-        response.write(large);
+        (response as ServerResponse).write(large);
       } else answer = () => response.end("answered");
     },
     upgrade: (_, socket) => socket.destroy(),

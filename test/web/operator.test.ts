@@ -261,7 +261,8 @@ test("finds profiles, and shows one in detail", { timeout: 120_000 }, async () =
   await search.fill("anna");
   await ownersAre("anna");
   // Screen readers announce it.
-  await page.getByRole("status").getByText(strings.pager.rows(1)).waitFor();
+  const pages = page.getByRole("navigation", { name: strings.pager.label(strings.parts.profiles) });
+  await pages.getByRole("status").getByText(strings.pager.rows(1)).waitFor();
   await profiles().getByRole("link").click();
   await dialog().getByText(nameOf("OPTIMAL_TRAINED")).waitFor();
   expect(await dialog().textContent()).toContain("vivavoce-2");
