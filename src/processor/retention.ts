@@ -22,10 +22,10 @@ export async function expireAudio(
 }
 
 /**
- * A session that was stopped while the clock was ahead would keep its audio for that much longer. If it is the clock that is behind now, its audio
+ * A session that was started or stopped while the clock was ahead would keep its audio for that much longer. If it is the clock that is behind now, its audio
  * goes earlier than configured: keeping a voice for too long is worse.
  */
-export const capStops = ({ store, clock }: Dependencies): Promise<void> => store.sessions.capStops(clock.now());
+export const capTimes = ({ store, clock }: Dependencies): Promise<void> => store.sessions.capTimes(clock.now());
 
 /** The result of a status job repeats what profiles said then, their consent included: it must not outlive them for long. */
 export const expireJobs = ({ store, clock, retention }: Dependencies): Promise<number> =>

@@ -77,7 +77,7 @@ import { PrintCache } from "./print-cache.js";
 import { type PrintsOfModel, printsByModel } from "./prints-by-model.js";
 import { processAudio } from "./process-audio.js";
 import { isOfScopesModel } from "./profiles.js";
-import { capStops, expireAudio, expireJobs } from "./retention.js";
+import { capTimes, expireAudio, expireJobs } from "./retention.js";
 import { startSession, stopSession } from "./sessions.js";
 import { inSinglePrecision } from "./single-precision.js";
 import { train } from "./train.js";
@@ -282,7 +282,7 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
    * Deletes expired audio, audio models and jobs in all scopes. Stopping a session does it too for audio; abandoned sessions and jobs need this.
    */
   async expire(): Promise<{ media: number; models: number; jobs: number }> {
-    await capStops(this.#deps);
+    await capTimes(this.#deps);
     return { ...(await expireAudio(this.#deps, null)), jobs: await expireJobs(this.#deps) };
   }
 

@@ -9,6 +9,7 @@ import { groupName, groupSize, hasMember, membersOnce, withMembers, withoutMembe
 import { ENDED_STATES, FAILED_STATE, JobQueue, jobsBeyond, UNFINISHED_STATES } from "./job-queue.js";
 import {
   type Check,
+  cappedAt,
   type Engagement,
   type EnrollmentSegment,
   type Group,
@@ -113,10 +114,11 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       },
       get: async (scopeId, id) => read(scope(scopeId).sessions, id),
       stop: async (scopeId, id, at) => stop(scope(scopeId).sessions, id, at),
-      async capStops(now) {
+      async capTimes(now) {
         for (const { sessions } of scopes.values())
           for (const [id, session] of sessions)
-            if (session.stoppedAt !== null && session.stoppedAt > now) sessions.set(id, { ...session, stoppedAt: now });
+            if (Math.max(session.startedAt, session.stoppedAt ?? session.startedAt) > now)
+              sessions.set(id, cappedAt(session, now));
       },
       async ofEngagement(scopeId, engagementId) {
         const sessions = select(scope(scopeId).sessions, (session) => session.engagementId === engagementId);

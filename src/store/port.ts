@@ -41,6 +41,13 @@ export const hasExpired = (
   abandonedBefore = Number.NEGATIVE_INFINITY,
 ): boolean => (stoppedAt === null ? startedAt < abandonedBefore : stoppedAt < stoppedBefore);
 
+/** The session, if it was started or stopped after `now`, as if that had been now. */
+export const cappedAt = <S extends Session>(session: S, now: number): S => ({
+  ...session,
+  startedAt: Math.min(session.startedAt, now),
+  stoppedAt: session.stoppedAt === null ? null : Math.min(session.stoppedAt, now),
+});
+
 /** One check of a session, as GetSessionDecision fuses them. Numbers are the contract's enumerations. */
 export interface Check {
   readonly id: Id;
@@ -246,8 +253,11 @@ export interface Store {
     create(session: Session): Promise<void>;
     get(scopeId: Id, id: Id): Promise<Session | null>;
     stop(scopeId: Id, id: Id, at: number): Promise<boolean>;
-    /** Sessions that still have recordings or audio models, and were stopped after `now` on a clock that was ahead, count as stopped now. */
-    capStops(now: number): Promise<void>;
+    /**
+     * Sessions that still have recordings or audio models, and were started or stopped after `now` on a clock that was ahead, expire as if that
+     * had been now.
+     */
+    capTimes(now: number): Promise<void>;
     /** Ordered by start time. */
     ofEngagement(scopeId: Id, engagementId: Id): Promise<Session[]>;
     /** By id in descending order: ids begin with their creation time. Fewer than `limit` means the end. */

@@ -232,19 +232,22 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect((await store.processed.get(scope, processed.id))!.voice.embedding![0]).toBe(0.5);
       });
 
-      test("of sessions that were stopped while the clock was ahead expire as if they had been stopped now", async () => {
+      test("of sessions that were started or stopped while the clock was ahead expire as if that had been now", async () => {
         const scope = newScope();
         // Far in the future, so that the other tests are not affected.
         const now = 9e15;
         const ahead = await startSession(store, scope, { startedAt: now - 200, stoppedAt: now + 1000 });
         const past = await startSession(store, scope, { startedAt: now - 200, stoppedAt: now - 100 });
         const open = await startSession(store, scope, { startedAt: now - 200 });
-        for (const { id } of [ahead, past, open]) await store.media.add(mediaOf(scope, id));
-        await store.sessions.capStops(now);
+        const abandoned = await startSession(store, scope, { startedAt: now + 1000 });
+        for (const { id } of [ahead, past, open, abandoned]) await store.media.add(mediaOf(scope, id));
+        await store.sessions.capTimes(now);
         const stops = await Promise.all([ahead, past, open].map(({ id }) => store.sessions.get(scope, id)));
         expect(stops.map((session) => session!.stoppedAt)).toEqual([now, now - 100, null]);
         expect(await store.media.expire(scope, now - 50)).toBe(1);
         expect(await store.media.expire(scope, now + 1)).toBe(1);
+        expect(await store.media.expire(scope, now + 1, now - 100)).toBe(1);
+        expect(await store.media.expire(scope, now + 1, now + 1)).toBe(1);
       });
 
       test("expire with their session, by scope or everywhere", async () => {

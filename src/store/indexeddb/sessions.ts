@@ -1,6 +1,6 @@
 /** Engagements, sessions and their checks. */
 import { StoreError } from "../errors.js";
-import type { Id, Session, Store } from "../port.js";
+import { cappedAt, type Id, type Session, type Store } from "../port.js";
 import type { IdbContext } from "./context.js";
 import { addProcessed } from "./recordings.js";
 import { inStoreWords, type StoreDatabase, type StoredSession, within } from "./schema.js";
@@ -32,11 +32,12 @@ export function createSessions(context: IdbContext): Store["sessions"] {
       return session ? plainSession(session) : null;
     },
     stop: (...which) => stop(db, "sessions", ...which),
-    async capStops(now) {
+    async capTimes(now) {
       const tx = db.transaction("sessions", "readwrite");
       for await (const cursor of tx.store) {
         const session = cursor.value;
-        if (session.stoppedAt !== null && session.stoppedAt > now) await cursor.update({ ...session, stoppedAt: now });
+        if (Math.max(session.startedAt, session.stoppedAt ?? session.startedAt) > now)
+          await cursor.update(cappedAt(session, now));
       }
       await tx.done;
     },

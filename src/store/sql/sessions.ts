@@ -46,10 +46,11 @@ export function createSessions(context: SqlContext): Store["sessions"] {
       return found[0] ?? null;
     },
     stop: (scopeId, id, at) => stop(database, "sessions", scopeId, id, at),
-    async capStops(now) {
-      const cap = `UPDATE vivavoce.sessions SET stopped_at = $1
-        WHERE stopped_at > $1 AND (media_key IS NOT NULL OR model_key IS NOT NULL)`;
-      await database.transaction((tx) => tx.query(cap, [now]), { slow: true });
+    async capTimes(now) {
+      const cap = (time: "started_at" | "stopped_at") => `UPDATE vivavoce.sessions SET ${time} = $1
+        WHERE ${time} > $1 AND (media_key IS NOT NULL OR model_key IS NOT NULL)`;
+      for (const time of ["started_at", "stopped_at"] as const)
+        await database.transaction((tx) => tx.query(cap(time), [now]), { slow: true });
     },
     ofEngagement: (scopeId, engagementId) =>
       select(
