@@ -87,6 +87,14 @@ export async function campaign({
     forgotten: 0,
   };
   const tookMs = [];
+  const recordings = [1, 2, 3].map((take) =>
+    pcm16Wav(speak({ speaker: 1, seconds: 3, rateHz: 8000, seed: take }), 8000),
+  );
+  const strangers = pcm16Wav(speak({ speaker: 2, seconds: 3, rateHz: 8000, seed: 9 }), 8000);
+  let token = await tokenOf(box.url, box.application);
+  const isSmall = (index) => issuer !== null && index % SMALL_EVERY === 0;
+  let smallToken = await issuer?.token(SMALL_SCOPE);
+  // What comes before takes seconds on a busy machine, and is not part of the run.
   const startedAt = performance.now();
   const until = startedAt + seconds * 1000;
   const partOfDay = () => {
@@ -96,9 +104,6 @@ export async function campaign({
   const isThere = (index) => !day || index < partOfDay().share * callers;
   const isOver = () => performance.now() >= until || isStopped();
   const agent = new http.Agent({ keepAlive: true, maxSockets: most + 50 });
-  let token = await tokenOf(box.url, box.application);
-  const isSmall = (index) => issuer !== null && index % SMALL_EVERY === 0;
-  let smallToken = await issuer?.token(SMALL_SCOPE);
   // One request for all callers: in a short day, a token that waits behind a hundred others would expire before it arrives.
   let renewal = null;
   const renew = () => {
@@ -171,10 +176,6 @@ export async function campaign({
       return null;
     };
 
-  const recordings = [1, 2, 3].map((take) =>
-    pcm16Wav(speak({ speaker: 1, seconds: 3, rateHz: 8000, seed: take }), 8000),
-  );
-  const strangers = pcm16Wav(speak({ speaker: 2, seconds: 3, rateHz: 8000, seed: 9 }), 8000);
   const perCaller = new Array(most).fill(0);
 
   async function caller(index) {
@@ -295,16 +296,16 @@ export async function campaign({
   }
 
   const samples = [];
-  const sampling = setInterval(
-    async () => {
+  async function sample() {
+    while (!isOver()) {
       try {
         samples.push(await box.ask("state"));
       } catch {
-        // The box ended; this is reported below.
+        return; // The box ended; this is reported below.
       }
-    },
-    Math.min(SAMPLE_EVERY_MS, seconds * 20),
-  );
+      await sleep(Math.min(SAMPLE_EVERY_MS, seconds * 50));
+    }
+  }
   const telling = setInterval(() => {
     const last = samples.at(-1);
     log(
@@ -315,13 +316,13 @@ export async function campaign({
   const work = [
     ...Array.from({ length: most }, (_, i) => caller(i)),
     ...(day ? [quarterAtNoon()] : []),
+    sample(),
     ...Array.from({ length: 4 }, (_, i) => mischief(randomOf(seed + i))),
   ];
   const died = box.ended.then(({ code, signal, log: text }) =>
     violate(`the box ended (${code ?? signal}): ${text.slice(-500)}`),
   );
   await Promise.race([Promise.all(work), died]);
-  clearInterval(sampling);
   clearInterval(telling);
   clearInterval(renewing);
   agent.destroy();
@@ -340,6 +341,7 @@ export async function campaign({
   }
   rmSync(folder, { recursive: true, force: true });
 
+  if (counts.answered === 0 && !isStopped()) violate("no call was answered");
   const flat = judgeGrowth(samples, seconds, violate);
   tookMs.sort((a, b) => a - b);
   const quantile = (share) => Math.round(tookMs[Math.floor(share * (tookMs.length - 1))] ?? 0);
