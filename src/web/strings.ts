@@ -15,6 +15,4 @@ export const strings: Words = languages[language];
 /** Shown where there is no value. */
 export const none = "–";
 
-/** An enrollment calls TOO_SHORT what a check calls AUDIO_TOO_SHORT. */
-export const refusal = (name: string): string =>
-  strings.refusals[name === "TOO_SHORT" ? "AUDIO_TOO_SHORT" : name] ?? strings.refusals.other;
+export const refusal = (name: string): string => strings.refusals[name] ?? strings.refusals.other;

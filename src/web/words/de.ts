@@ -125,6 +125,7 @@ export const de: Words = {
 
   refusals: {
     AUDIO_TOO_SHORT: "Es war zu wenig Sprache zu hören. Sprechen Sie etwas länger.",
+    TOO_SHORT: "Es war zu wenig Sprache zu hören. Sprechen Sie etwas länger.",
     AUDIO_TOO_SOFT: "Zu leise. Gehen Sie näher ans Mikrofon oder sprechen Sie lauter.",
     AUDIO_TOO_LOUD: "Zu laut, die Aufnahme ist übersteuert. Gehen Sie weiter weg vom Mikrofon.",
     AUDIO_TOO_NOISY: "Zu viel Lärm. Suchen Sie einen ruhigeren Ort.",

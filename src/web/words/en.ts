@@ -118,6 +118,7 @@ export const en = {
 
   refusals: {
     AUDIO_TOO_SHORT: "Too little speech was heard. Speak a little longer.",
+    TOO_SHORT: "Too little speech was heard. Speak a little longer.",
     AUDIO_TOO_SOFT: "Too soft. Move closer to the microphone, or speak up.",
     AUDIO_TOO_LOUD: "Too loud, the recording is clipped. Move away from the microphone.",
     AUDIO_TOO_NOISY: "Too noisy. Find a quieter place.",

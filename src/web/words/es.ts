@@ -124,6 +124,7 @@ export const es: Words = {
 
   refusals: {
     AUDIO_TOO_SHORT: "Se ha oído muy poca habla. Hable un poco más.",
+    TOO_SHORT: "Se ha oído muy poca habla. Hable un poco más.",
     AUDIO_TOO_SOFT: "Demasiado bajo. Acérquese al micrófono o hable más alto.",
     AUDIO_TOO_LOUD: "Demasiado alto, la grabación está saturada. Aléjese del micrófono.",
     AUDIO_TOO_NOISY: "Demasiado ruido. Busque un lugar más tranquilo.",

@@ -123,6 +123,7 @@ export const fr: Words = {
 
   refusals: {
     AUDIO_TOO_SHORT: "Trop peu de parole. Parlez un peu plus longtemps.",
+    TOO_SHORT: "Trop peu de parole. Parlez un peu plus longtemps.",
     AUDIO_TOO_SOFT: "Trop faible. Rapprochez-vous du microphone ou parlez plus fort.",
     AUDIO_TOO_LOUD: "Trop fort, l’enregistrement est saturé. Éloignez-vous du microphone.",
     AUDIO_TOO_NOISY: "Trop de bruit. Trouvez un endroit plus calme.",

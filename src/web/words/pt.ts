@@ -125,6 +125,7 @@ export const pt: Words = {
 
   refusals: {
     AUDIO_TOO_SHORT: "Houve muito pouca fala. Fale um pouco mais.",
+    TOO_SHORT: "Houve muito pouca fala. Fale um pouco mais.",
     AUDIO_TOO_SOFT: "Baixo demais. Chegue mais perto do microfone ou fale mais alto.",
     AUDIO_TOO_LOUD: "Alto demais, a gravação está saturada. Afaste-se do microfone.",
     AUDIO_TOO_NOISY: "Ruído demais. Procure um lugar mais silencioso.",

@@ -116,6 +116,7 @@ export const zh: Words = {
 
   refusals: {
     AUDIO_TOO_SHORT: "听到的语音太少。请多说一会儿。",
+    TOO_SHORT: "听到的语音太少。请多说一会儿。",
     AUDIO_TOO_SOFT: "声音太小。请靠近麦克风，或大声一些。",
     AUDIO_TOO_LOUD: "声音太大，录音失真。请离麦克风远一些。",
     AUDIO_TOO_NOISY: "太吵了。请换一个安静的地方。",
