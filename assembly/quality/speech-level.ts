@@ -80,7 +80,7 @@ export function speechLevelDb(state: usize): f64 {
   for (let l = THRESHOLDS; l > 0; l--) active += activeAt(state, l);
   let levelBefore: f64 = NaN;
   let marginBefore: f64 = 0;
-  // From below, as G.191 does: of a short loud sound in a long recording, the energy of all other sounds would make an impossible level.
+  // From below: of a short loud sound in a long recording, the energy of all other sounds would make an impossible level.
   for (let l = 1; l <= THRESHOLDS && active > 0; l++) {
     const level = 10 * Math.log10(s.energy / <f64>active);
     const margin = level - 20 * Math.log10(2) * <f64>(l - 17) - MARGIN_DB;
