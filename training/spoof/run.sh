@@ -15,6 +15,8 @@
 # bash run.sh five FOLDER OUT SECONDS    LOG.md 27: slim networks of five blocks from FOLDER/early.pt and late.pt (slim.py's, of mid.pt), with FOLDER/six.pt twice and c-mel.pt (`on`) as teachers
 # bash run.sh lines FOLDER OUT SECONDS   LOG.md 28: slim networks on from FOLDER/late.pt (`five`) and six.pt (`on`), with c-mel.pt (`on`) twice and b-mel.pt (`sharper`) as teachers
 # bash run.sh rivals FOLDER OUT SECONDS  LOG.md 30: slim networks on from FOLDER/late.pt and six.pt (floats.py's, of what ships) against decoders that learn to pass; the narrow network on from FOLDER/narrow.pt, with mobile lines
+# bash run.sh said FOLDER SECONDS        LOG.md 32: what says genuine clips again (respoken.py; FOLDER/whisper.pt: whisper.py's), beside `copies`; then what it said, attacks through decoders, and codecs
+# bash run.sh spoken FOLDER OUT SECONDS  LOG.md 32: slim networks on from FOLDER/late.pt and six.pt (floats.py's, of what ships): a tells what was made of text whichever decoder it has, b all attacks
 #                                        three corpora of genuine speech are left out of every run, for calibration
 set -u
 here=$(cd "$(dirname "$0")" && pwd) what=$1 folder=$2 bank=$2/bank begun=$SECONDS
@@ -156,6 +158,24 @@ lines() {
 rivals() {
   train x slim mel 91 "$2" '{"rate":0.001,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.5,"made":0.5,"rivals":["spectral-24","istftnet","vits"]}' --start "$folder/late.pt,$folder/six.pt" --teachers "$folder/six.pt,$folder/late.pt"
   train n narrow linear+short 93 "$2" '{"rate":0.001,"line":0.25,"coded":0.45}' --start "$folder/narrow.pt"
+  kept "$1"
+}
+
+said() {
+  until [ -e "$bank/genuine.json" ] && [ -e "$folder/begun" ]; do sleep 0.5; done
+  python3 respoken.py units "$bank" "$folder/whisper.pt"
+  for kind in flow turns direct; do python3 respoken.py train "$bank" "$folder/hifigan" "$folder/nets" $kind --seconds "$1" & done
+  wait
+  python3 bank.py again "$bank" "$folder/hifigan" "$folder/nets" &
+  python3 respoken.py speak "$bank" "$folder/hifigan" "$folder/nets" --told "$folder/six.pt,$folder/late.pt,$folder/narrow.pt"
+  wait
+  python3 bank.py code "$bank"
+  echo "said: $((SECONDS - begun)) s"
+}
+
+spoken() {
+  train a slim mel 101 "$2" '{"rate":0.0015,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":1.0,"blend":0,"spoken":true}' --start "$folder/late.pt,$folder/six.pt"
+  train b slim mel 102 "$2" '{"rate":0.001,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.6,"blend":0.15}' --start "$folder/late.pt,$folder/six.pt" --teachers "$folder/six.pt,$folder/late.pt"
   kept "$1"
 }
 

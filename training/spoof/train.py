@@ -8,9 +8,10 @@ detector, so that nothing but the vocoder tells the two apart (or the clips them
 so that no large gallery decides. A tenth of
 the voices is left out, to follow the run and to calibrate. --without leaves whole groups of attacks out and measures on them, and corpora of genuine speech. Choices are made by
 that and on what sources.py calls `choose`, never on DEV. --start: weights to begin with (widen.py); several slim networks, one for each file, learn on the same batches. OUT-<fronts>.pt (OUT-<file>.pt of a slim network) and .json are written as soon as the networks are done,
-OUT-before-<fronts>.pt every fifth of the time. What is kept is the mean of the weights over the last steps. Option `sharp`: how far sharpness-aware minimisation looks (LOG.md 25); 0: it is not used, a step costs half. Option `rivals`: decoders that learn to pass (rivals.py), which alter a share of what is `made`.
+OUT-before-<fronts>.pt every fifth of the time. What is kept is the mean of the weights over the last steps. Option `sharp`: how far sharpness-aware minimisation looks (LOG.md 25); 0: it is not used, a step costs half. Option `rivals`: decoders that learn to pass (rivals.py), which alter a share of what is `made`. Option `spoken`: what is made of text or said again (respoken.py)
+is told from all else, and what a decoder leaves tells nothing: genuine clips come as they are or copied by decoders, and so do synthesizers' (LOG.md 32).
 """
-import argparse, contextlib, glob, json, math, os, time, zlib
+import argparse, contextlib, glob, json, math, os, re, time, zlib
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
 from altered import KINDS, altered
 from channel import Channel, mulaw
@@ -27,11 +28,11 @@ GROUPS = {"kokoro": "kokoro", "hibari": "kokoro", "espeak": "classic", "flite": 
           "world": "parametric", "codec2": "parametric", "hifigan-16": "hifigan", "hifigan-varied": "hifigan"}  # fmt: skip
 COLUMNS = {32: 4}  # of a frame, where a picture of so many bins has several
 SURE = 1.0  # least score, on the right side, that a teacher's is taken for
-OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, made=0.0, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR, labels=0.3, hint=0.5, away=1.0, slow=0.2, sharp=0.0, rivals=())
+OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, made=0.0, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR, labels=0.3, hint=0.5, away=1.0, slow=0.2, sharp=0.0, rivals=(), spoken=False)
 
 
 def group(family):
-    return GROUPS.get(family, family.split("-")[0] if family.startswith(("tacotron", "e1tts", "codec-", "spectral")) else family)
+    return GROUPS.get(family, family.split("-")[0] if family.startswith(("tacotron", "e1tts", "codec-", "spectral", "said-")) else family)
 
 
 def held_out(row):
@@ -40,10 +41,10 @@ def held_out(row):
     return zlib.crc32(key.encode()) % 10 == 0
 
 
-def load(bank):
+def load(bank, spoken):
     """-> rows, i16 [rows][samples], for each row where it lies among the coded (-1: nowhere), coded i16."""
     rows, clips, coded, at, offset = [], [], [], [], 0
-    for name in ["genuine", *sorted(os.path.basename(p)[:-5] for p in glob.glob(bank + "/copies-*.json")), "attacks"]:
+    for name in ["genuine", *sorted(os.path.basename(p)[:-5] for p in glob.glob(bank + "/copies-*.json")), "attacks", *sorted(n for n in (os.path.basename(p)[:-5] for p in glob.glob(bank + "/attacks-*.json")) if spoken or not n.startswith("attacks-again-"))]:
         path, found = f"{bank}/{name}.npy", json.load(open(f"{bank}/{name}.json"))
         rows += [dict(r, label="genuine" if name == "genuine" else "attack", copied=r["pair"] >= 0) for r in found]
         clips.append(torch.from_numpy(np.load(path)).to(D))
@@ -77,13 +78,16 @@ class Families:
 class Draw:
     """Rows of a batch: genuine, then attacks, copies opposite their originals."""
 
-    def __init__(self, rows, without, ways):
-        keep = [i for i, r in enumerate(rows) if not held_out(r) and not {group(r["family"]), r["key"].split("/")[0]} & without]
-        genuine, copies, families, sizes = {}, {}, {}, {}
+    def __init__(self, rows, without, ways, spoken):
+        keep = [i for i, r in enumerate(rows) if not held_out(r) and not (spoken and re.search("reconstruct|specinvert", r["family"])) and not {group(r["family"]), r["key"].split("/")[0]} & without]
+        genuine, copies, families, sizes, self.decoded = {}, {}, {}, {}, {}
         for i in keep:
             r = rows[i]
             if r["label"] == "genuine":
                 genuine.setdefault(r["key"].split("/")[0], []).append(i)
+            elif spoken and r["copied"] and not r["family"].startswith("said-"):
+                genuine.setdefault(r["key"].split("/")[0], []).append(i)
+                self.decoded.setdefault(r["pair"], []).append(i)
             elif r["copied"]:
                 copies.setdefault(r["family"], []).append((r["pair"], i))
             else:
@@ -105,6 +109,8 @@ class Draw:
         alone = size // 2 - pairs
         (two, copied), (whole, _), (good, corpus), (bad, family) = self.copies.some(pairs - made), self.genuine.some(max(1, made)), self.genuine.some(alone), self.families.some(alone)
         whole, way = whole[:made], int(self.ways.some(1)[0])
+        if self.decoded:  # opposite what is said again: mostly what a decoder made of the original
+            two = torch.stack([torch.tensor([np.random.choice(self.decoded.get(i, [i])) if np.random.rand() < 0.8 else i for i in two[:, 0].tolist()]), two[:, 1]], 1)
         return torch.cat([two[:, 0], whole, good]), torch.cat([two[:, 1], whole, bad]), pairs - made, made, way, (copied, corpus, family, torch.full((made,), way))
 
     def learn(self, of, good, bad):
@@ -143,9 +149,9 @@ class Material:
     """Batches of pictures of speech on its way to the detector."""
 
     def __init__(self, bank, kind, fronts, without, rooms, o, rivals):
-        self.rows, self.clips, self.at, self.coded = load(bank)
+        self.rows, self.clips, self.at, self.coded = load(bank, o["spoken"])
         self.rivals, self.ways = rivals, (*KINDS, *(rivals.names if rivals else ()))
-        self.draw, self.kind, self.o = Draw(self.rows, without, self.ways), kind, o
+        self.draw, self.kind, self.o = Draw(self.rows, without, self.ways, o["spoken"]), kind, o
         self.genuine = torch.tensor([i for i, r in enumerate(self.rows) if r["label"] == "genuine"], device=D)
         self.channel = Channel(self.clips[self.genuine].float() / 32768, D, rooms)
         named = sorted({r["family"] for r in self.rows if r["label"] == "attack"})

@@ -248,8 +248,8 @@ HARMONICS = 8
 
 
 @torch.no_grad()
-def harmonics(x, rate, hop=256, width=1024):
-    """Sines at the pitch and its multiples where a voice is, and noise: [batch][HARMONICS + 1][samples]. The pitch is where the autocorrelation is highest."""
+def pitch(x, rate, hop=256, width=1024):
+    """Where the autocorrelation is highest, and whether there is a voice, both [batch][frames]."""
     frames = F.pad(x[:, None], (width // 2, width // 2), mode="reflect")[:, 0].unfold(1, width, hop)
     spectrum = torch.fft.rfft((frames - frames.mean(2, keepdim=True)) * torch.hann_window(width, device=x.device), 2 * width)
     alike = torch.fft.irfft(spectrum.abs() ** 2)[..., :width]
@@ -259,11 +259,17 @@ def harmonics(x, rate, hop=256, width=1024):
     low, high = rate // 400, min(width // 2, rate // 60)
     octaves = torch.log2(torch.arange(low, high, device=x.device) / low)  # twice the period is as much alike: the shorter one counts
     peak, lag = (alike[..., low:high] - 0.05 * octaves).max(2)
-    pitch, voiced = rate / (lag + low).float(), (peak > 0.45).float()
+    return rate / (lag + low).float(), (peak > 0.45).float()
+
+
+@torch.no_grad()
+def harmonics(x, rate):
+    """Sines at the pitch and its multiples where a voice is, and noise: [batch][HARMONICS + 1][samples]."""
+    height, voiced = pitch(x, rate)
     wide = lambda v: F.interpolate(v[:, None], x.shape[1], mode="linear", align_corners=False)
-    turns = (wide(pitch) / rate).double().cumsum(2)
+    turns = (wide(height) / rate).double().cumsum(2)
     number = torch.arange(1, HARMONICS + 1, device=x.device)[None, :, None]
-    heard = wide(voiced) * (wide(pitch) * number < rate / 2)
+    heard = wide(voiced) * (wide(height) * number < rate / 2)
     tones = 0.1 * torch.sin(2 * math.pi * (turns * number % 1)).float() * heard
     noise = torch.randn_like(x)[:, None] * torch.where(wide(voiced) > 0.5, 0.003, 0.033)
     return torch.cat([tones + noise, noise], 1)
@@ -330,7 +336,8 @@ class Rebuilt(nn.Module):
         m = as_predicted(m) if predicted else m
         return self.encoder(m) if self.hidden else m
 
-    def forward(self, x, predicted=False):
+    def forward(self, x, predicted=False, mel=None):
+        """mel: log-mel spectra in place of x's, of which then nothing but the length counts."""
         samples = x.shape[1]
         x = resampled(x, samples * self.rate // RATE) if self.rate != RATE else x
         wanted = x.shape[1]
@@ -338,7 +345,7 @@ class Rebuilt(nn.Module):
         voice = harmonics(x, self.rate) if self.voices else None
         with torch.autocast(x.device.type, torch.bfloat16 if self.training else torch.float16, enabled=self.training or x.is_cuda):
             voice = torch.tanh(self.mixed(voice)) if self.voices else None
-            z = self.features(x, predicted)
+            z = self.features(x, predicted) if mel is None else mel
             if self.hidden:
                 z = F.group_norm(self.code(z), 1)
                 if self.hidden == "noise":
@@ -426,8 +433,8 @@ def spectral_distance(y, x):
     return total
 
 
-def train_vocoder(net, speech, seconds, judge=None, length=16000, size=48, judged_from=0.35):
-    """The last part of the time against a judge, as vocoders are trained. Stages that came trained move more slowly."""
+def train_vocoder(net, speech, seconds, judge=None, length=16000, size=48, judged_from=0.35, drawn=None):
+    """The last part of the time against a judge, as vocoders are trained. Stages that came trained move more slowly. drawn(size, length): clips, and what the net is given beside them."""
     d = speech.device
     judge = (judge or Judge()).to(d)
     trained = lambda name: name.startswith(("ups.", "blocks.")) or isinstance(net, Vits)
@@ -439,9 +446,12 @@ def train_vocoder(net, speech, seconds, judge=None, length=16000, size=48, judge
     while (done := (time.time() - start) / seconds) < 1:
         for g in optimizer.param_groups:
             g["lr"] = g["most"] * min(1, (step + 1) / 30) * (1 - 0.8 * done)
-        at = int(torch.randint(0, speech.shape[1] - length, (1,)))
-        x = speech[torch.randint(0, len(speech), (size,), device=d), at : at + length]
-        y = net(x)
+        at, given = int(torch.randint(0, speech.shape[1] - length, (1,))), ()
+        if drawn:
+            x, *given = drawn(size, length)
+        else:
+            x = speech[torch.randint(0, len(speech), (size,), device=d), at : at + length]
+        y = net(x, *given)
         loss = spectral_distance(y, x)
         if hasattr(net, "residual"):
             loss = loss + 0.25 * net.residual.far
