@@ -144,7 +144,7 @@ export class Dispatcher {
     clearTimeout(timer);
   }
 
-  /** For a transport that has to read the message before it calls `unary`, to which it passes the answer on. */
+  /** For a transport that admits the caller before it calls the operation, to which it passes the answer on. */
   admit(authorization: string | null, address: string): Promise<Caller> {
     return this.parts.guard.admit(authorization, address);
   }
@@ -233,11 +233,12 @@ export class Dispatcher {
     }
   }
 
-  /** Counts and logs a live call whose transport authenticates the caller and refused it. */
-  notAdmitted(call: Unadmitted, error: unknown): void {
-    const observation = this.#observe(LISTEN, call);
-    observation.failed(error);
+  /** Counts and logs a call whose transport asked for admission first, and which was refused. Returns the error to send. */
+  notAdmitted(call: Unadmitted, error: unknown, method: DescMethod = LISTEN): StatusError {
+    const observation = this.#observe(method, call);
+    const refused = observation.failed(error);
     observation.ended();
+    return refused;
   }
 
   /** Counts a live call that its transport refused before it came here, and logged. */

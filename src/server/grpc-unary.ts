@@ -1,4 +1,5 @@
-import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from "node:http2";
+import type { EventEmitter } from "node:events";
+import type { ServerResponse } from "node:http";
 import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
@@ -28,14 +29,23 @@ interface UnaryMethod {
   readonly run: (read: () => Promise<Message>, call: Call) => Promise<Message>;
 }
 
-const TYPES = new Set(["application/grpc", "application/grpc+proto"]);
+const GRPC = "application/grpc+proto";
+const GRPC_WEB = "application/grpc-web+proto";
+/** The type of the response to each type of a request. */
+const TYPES = new Map([
+  ["application/grpc", GRPC],
+  [GRPC, GRPC],
+  ["application/grpc-web", GRPC_WEB],
+  [GRPC_WEB, GRPC_WEB],
+]);
 const HEAD_BYTES = 5;
+const TRAILERS_FLAG = 0x80;
 const LONGEST_TIMEOUT_MS = 3_600_000;
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
 
 /**
- * A plain unary gRPC call, directly on its HTTP/2 stream: the framework's pipeline costs more than the rest of the
- * call. Handles what nearly every client sends, one binary uncompressed message; everything else goes to the framework.
+ * A plain unary call of gRPC or gRPC-Web, directly on its request: the framework's pipeline costs more than the rest of
+ * the call. Handles what nearly every client sends, one binary uncompressed message; everything else goes to the framework.
  */
 export function createUnaryGrpc(parts: {
   readonly dispatcher: Dispatcher;
@@ -59,58 +69,74 @@ export function createUnaryGrpc(parts: {
 
   async function answer(
     { method, longestMessage, run }: UnaryMethod,
-    request: Http2ServerRequest,
-    response: Http2ServerResponse,
+    request: NodeRequest,
+    response: NodeResponse,
     address: string,
   ): Promise<void> {
-    const { headers, stream } = request;
+    const type = TYPES.get(request.headers["content-type"]!)!;
     const requestId = requestIdOf(headerOf(request, "x-request-id"));
     let trailers: Readonly<Record<string, string>> = FINE;
-    let body: Uint8Array | null = null;
-    const caller = watch(stream);
+    let message: Uint8Array | null = null;
+    const caller = watch("stream" in request ? request.stream : response);
     try {
-      const message = await run(
+      const answered = await run(
         async () => {
           caller.endAfter(timeoutMs(headerOf(request, "grpc-timeout")));
-          return messageOf(method, await onlyFrame(stream, longestMessage));
+          return messageOf(method, await onlyFrame(request, longestMessage));
         },
         {
-          protocol: "grpc",
-          authorization: headers.authorization ?? null,
+          protocol: type === GRPC ? "grpc" : "grpc-web",
+          authorization: request.headers.authorization ?? null,
           address,
           requestId,
           ended: caller.ended,
         },
       );
-      body = framed(toBinary(method.output, message));
+      message = toBinary(method.output, answered);
     } catch (error) {
       trailers = trailersOf(asStatusError(error));
     } finally {
       caller.forget();
     }
-    if (stream.destroyed || stream.closed) return;
-    response.addTrailers(trailers);
-    stream.respond(
-      { ":status": 200, "content-type": "application/grpc+proto", "x-request-id": requestId },
-      { waitForTrailers: true },
-    );
-    stream.end(body ?? undefined);
+    sendGrpc(response, type, requestId, trailers, message);
   }
 
   return {
     /** The method, if this code handles the call. */
-    methodOf(request: NodeRequest): UnaryMethod | undefined {
-      if (!("stream" in request) || request.method !== "POST") return undefined;
-      if (!TYPES.has(request.headers["content-type"] ?? "")) return undefined;
-      if ((request.headers["grpc-encoding"] ?? "identity") !== "identity") return undefined;
-      return paths.get(request.url);
+    methodOf({ method, headers, url }: NodeRequest): UnaryMethod | undefined {
+      if (method !== "POST" || !TYPES.has(headers["content-type"] ?? "")) return undefined;
+      if ((headers["grpc-encoding"] ?? "identity") !== "identity") return undefined;
+      return paths.get(url!);
     },
     handle(method: UnaryMethod, request: NodeRequest, response: NodeResponse, address: string): void {
-      answer(method, request as Http2ServerRequest, response as Http2ServerResponse, address).catch((error: unknown) =>
+      answer(method, request, response, address).catch((error: unknown) =>
         log.error("a response could not be sent", { stack: stackOf(error) }),
       );
     },
   };
+}
+
+/** Whether the caller has disconnected. */
+export const isGone = (response: NodeResponse): boolean =>
+  "stream" in response ? response.stream.destroyed || response.stream.closed : response.destroyed;
+
+/** In gRPC-Web the trailers are the last frame of the body. */
+export function sendGrpc(
+  response: NodeResponse,
+  type: string,
+  requestId: string,
+  trailers: Readonly<Record<string, string>>,
+  message: Uint8Array | null = null,
+): void {
+  if (isGone(response)) return;
+  const frames = message ? [framed(0, message)] : [];
+  if (type.startsWith("application/grpc-web")) {
+    const lines = Object.entries(trailers).map(([name, value]) => `${name}: ${value}\r\n`);
+    frames.push(framed(TRAILERS_FLAG, Buffer.from(lines.join(""))));
+  } else response.addTrailers(trailers);
+  // HTTP/1.1 and HTTP/2 have different types but accept the same.
+  const headers = { "content-type": type, "x-request-id": requestId };
+  (response as ServerResponse).writeHead(200, headers).end(Buffer.concat(frames));
 }
 
 const FINE = { "grpc-status": "0" };
@@ -123,7 +149,7 @@ export function trailersOf(error: StatusError): Record<string, string> {
 }
 
 /** Aborts when the caller disconnects or its deadline passes. */
-function watch(stream: ServerHttp2Stream) {
+function watch(stream: EventEmitter) {
   const ended = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const end = (reason: ConnectError) => ended.abort(callerGone(reason));
@@ -151,7 +177,8 @@ function timeoutMs(text: string | undefined): number | null {
 }
 
 /** The payload of the single frame of a stream. */
-async function onlyFrame(stream: ServerHttp2Stream, limit: number): Promise<Uint8Array> {
+async function onlyFrame(request: NodeRequest, limit: number): Promise<Uint8Array> {
+  const stream = "stream" in request ? request.stream : request;
   // An empty body may have ended during authentication; no event would follow.
   if (stream.readableEnded) throw badRequest("expected one message, got none");
   const all = await wholeBody(stream, HEAD_BYTES + limit, {
@@ -178,9 +205,10 @@ function messageOf(method: DescMethod, bytes: Uint8Array): Message {
   }
 }
 
-function framed(message: Uint8Array): Uint8Array {
-  const frame = new Uint8Array(HEAD_BYTES + message.length);
-  new DataView(frame.buffer).setUint32(1, message.length);
-  frame.set(message, HEAD_BYTES);
+function framed(flags: number, data: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafe(HEAD_BYTES + data.length);
+  frame[0] = flags;
+  frame.writeUInt32BE(data.length, 1);
+  frame.set(data, HEAD_BYTES);
   return frame;
 }

@@ -1,9 +1,11 @@
+import type { ServerResponse } from "node:http";
 import http2 from "node:http2";
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
   type ConnectRouterOptions,
+  type ContextValues,
   createConnectRouter,
   createContextKey,
   createContextValues,
@@ -12,6 +14,7 @@ import {
 import {
   createAsyncIterable,
   type EnvelopedMessage,
+  encodeEnvelope,
   pipe,
   readAllBytes,
   transformDecompressEnvelope,
@@ -21,7 +24,16 @@ import {
   type UniversalServerRequest,
   type UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
-import { codeToHttpStatus, errorFromJsonBytes, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
+import {
+  codeToHttpStatus,
+  endStreamFlag,
+  endStreamToJson,
+  errorFromJsonBytes,
+  errorToJsonBytes,
+  parseContentType as parseConnectType,
+} from "@connectrpc/connect/protocol-connect";
+import { parseContentType as parseGrpcType } from "@connectrpc/connect/protocol-grpc";
+import { parseContentType as parseGrpcWebType } from "@connectrpc/connect/protocol-grpc-web";
 import {
   compressionBrotli,
   compressionGzip,
@@ -32,15 +44,15 @@ import { LONGEST_TIMEOUT_MS } from "../contract/call-limit.js";
 import { stackOf } from "../contract/error-causes.js";
 import { LiveProcessor, StatusCode, StatusError } from "../contract/index.js";
 import { METHODS } from "../contract/operations.js";
-import { asStatusError, endedWith } from "./call-errors.js";
+import { asStatusError, callerGone, endedWith } from "./call-errors.js";
 import { connectErrorOf } from "./connect-error.js";
 import type { Call, Dispatcher } from "./dispatch.js";
 import { plainMessage } from "./grpc-message.js";
 import { addHealth, addReflection, type HealthParts, LONGEST_STANDARD_MESSAGE } from "./grpc-standard.js";
-import { createUnaryGrpc, trailersOf } from "./grpc-unary.js";
+import { createUnaryGrpc, isGone, sendGrpc, trailersOf } from "./grpc-unary.js";
 import type { Caller } from "./guard.js";
 import { requestIdOf } from "./http/transcoder.js";
-import { type NodeHandler, pathOf } from "./listen.js";
+import { headerOf, type NodeHandler, pathOf } from "./listen.js";
 import type { Log } from "./log.js";
 import { boundBinary, boundJson } from "./message-values.js";
 import type { Protocol } from "./metrics.js";
@@ -78,6 +90,26 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
   const connect = connectHandlers(parts, options);
   const unary = createUnaryGrpc(parts);
 
+  const enter = (handle: Handle, values: ContextValues, ...[request, response]: Parameters<NodeHandler>): void => {
+    let call: UniversalServerRequest;
+    try {
+      call = universalRequestFromNodeRequest(request, response, undefined, values);
+    } catch {
+      // Host and path are not a URL, or the host is missing.
+      response.writeHead(400);
+      response.end();
+      return;
+    }
+    handle(call)
+      .then((answer) => (pathOf(request) === LISTEN_PATH ? whileRead(answer, response, parts.liveIdleSeconds) : answer))
+      .then((answer) => universalResponseToNodeResponse(answer, response))
+      .catch((error: unknown) => {
+        // The caller disconnected before the response was sent.
+        if (ConnectError.from(error).code === Code.Aborted) return;
+        parts.log.error("a response could not be sent", { stack: stackOf(error) });
+      });
+  };
+
   return (request, response) => {
     const method = unary.methodOf(request);
     if (method) {
@@ -91,25 +123,74 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
       fallback(request, response);
       return;
     }
-    const caller = createContextValues().set(address, parts.addressOf(request));
-    let call: UniversalServerRequest;
-    try {
-      call = universalRequestFromNodeRequest(request, response, undefined, caller);
-    } catch {
-      // Host and path are not a URL, or the host is missing.
-      response.writeHead(400);
-      response.end();
-      return;
-    }
-    handle(call)
-      .then((answer) => (path === LISTEN_PATH ? whileRead(answer, response, parts.liveIdleSeconds) : answer))
-      .then((answer) => universalResponseToNodeResponse(answer, response))
-      .catch((error: unknown) => {
-        // The caller disconnected before the response was sent.
-        if (ConnectError.from(error).code === Code.Aborted) return;
-        parts.log.error("a response could not be sent", { stack: stackOf(error) });
-      });
+    const from = parts.addressOf(request);
+    const values = createContextValues().set(address, from);
+    const refusable = refusableCall(request, PROTECTED.get(path));
+    if (!refusable) return enter(handle, values, request, response);
+    const caller = parts.dispatcher.admit(request.headers.authorization ?? null, from);
+    const notAdmitted = (error: unknown) => {
+      const requestId = requestIdOf(headerOf(request, "x-request-id"));
+      const call = { protocol: refusable.protocol, address: from, requestId };
+      refuse(response, refusable, parts.dispatcher.notAdmitted(call, error, refusable.method));
+    };
+    caller
+      .then(
+        () =>
+          isGone(response)
+            ? notAdmitted(callerGone(new Error("the connection closed")))
+            : enter(handle, values.set(admission, caller), request, response),
+        notAdmitted,
+      )
+      .catch((error: unknown) => parts.log.error("a response could not be sent", { stack: stackOf(error) }));
   };
+}
+
+/** Those that need a token, by path. */
+const PROTECTED = new Map(METHODS.map((method) => [`/${method.parent.typeName}/${method.name}`, method]));
+
+interface RefusableCall {
+  readonly method: DescMethod;
+  readonly protocol: Protocol;
+  /** Type of the response. */
+  readonly type: string;
+}
+
+/** A call that needs a token, in a form that the framework accepts. It refuses others before it reads anything of them. */
+function refusableCall(request: Parameters<NodeHandler>[0], method: DescMethod | undefined): RefusableCall | null {
+  if (!method || request.method !== "POST") return null;
+  if (method.methodKind === "bidi_streaming" && request.httpVersionMajor === 1) return null;
+  const given = request.headers["content-type"] ?? null;
+  const ending = ({ binary }: { readonly binary: boolean }) => (binary ? "+proto" : "+json");
+  const grpc = parseGrpcType(given);
+  if (grpc) return { method, protocol: "grpc", type: `application/grpc${ending(grpc)}` };
+  const web = parseGrpcWebType(given);
+  if (web && !web.text) return { method, protocol: "grpc-web", type: `application/grpc-web${ending(web)}` };
+  const connect = parseConnectType(given);
+  if (!connect || connect.stream !== (method.methodKind !== "unary")) return null;
+  return {
+    method,
+    protocol: "connect",
+    type: connect.stream ? `application/connect${ending(connect)}` : "application/json",
+  };
+}
+
+/** The framework's answer, at a fraction of its cost: anybody can cause it as often as they like. */
+function refuse(response: Parameters<NodeHandler>[1], { method, protocol, type }: RefusableCall, error: StatusError) {
+  const { requestId } = error.status;
+  if (protocol !== "connect") return sendGrpc(response, type, requestId, trailersOf(error));
+  if (isGone(response)) return;
+  const failure = connectErrorOf(error);
+  // HTTP/1.1 and HTTP/2 have different types but accept the same.
+  const http1 = response as ServerResponse;
+  if (method.methodKind === "unary") {
+    const body = errorToJsonBytes(failure, undefined);
+    const headers = { "content-type": type, "content-length": body.length, ...Object.fromEntries(failure.metadata) };
+    http1.writeHead(codeToHttpStatus(failure.code), headers).end(body);
+  } else {
+    const last = JSON.stringify(endStreamToJson(new Headers(), failure, undefined));
+    const body = encodeEnvelope(endStreamFlag, Buffer.from(last));
+    http1.writeHead(200, { "content-type": type, "x-request-id": requestId }).end(body);
+  }
 }
 
 /**
@@ -208,7 +289,7 @@ function connectHandlers(parts: RpcParts, options: ConnectRouterOptions): Map<st
     router.handlers.map((handler) => [
       handler.requestPath,
       handler.method.methodKind === "unary"
-        ? withStatus(async (request) => handler(await boundUnary(request, handler.method, parts)))
+        ? withStatus((request) => handler(boundUnary(request, handler.method, parts)))
         : (request) => handler(boundStream(request, handler.method, parts.messageBytes)),
     ]),
   );
@@ -255,25 +336,14 @@ function boundStream(request: UniversalServerRequest, method: DescMethod, limit:
   return { ...request, header, body };
 }
 
-/** The framework decodes the message before it calls us. That of a caller without permission is not even read. */
-async function boundUnary(
+/** The framework decodes the message before it calls us. */
+function boundUnary(
   request: UniversalServerRequest,
   method: DescMethod,
   { dispatcher, messageBytes }: RpcParts,
-): Promise<UniversalServerRequest> {
+): UniversalServerRequest {
   const { header, compression, isKnown } = decoded(request, "content-encoding");
   if (request.method !== "POST" || !isKnown) return request;
-  const contextValues = request.contextValues!;
-  const caller = dispatcher.admit(header.get("authorization"), contextValues.get(address));
-  contextValues.set(admission, caller);
-  const isAdmitted = await caller.then(
-    () => true,
-    () => false,
-  );
-  if (!isAdmitted) {
-    const isJson = header.get("content-type")?.includes("json");
-    return { ...request, header, body: createAsyncIterable([Buffer.from(isJson ? "{}" : "")]) };
-  }
   const body = async function* () {
     const sent = request.body as AsyncIterable<Uint8Array>;
     let bytes = await dispatcher

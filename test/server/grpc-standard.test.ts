@@ -5,9 +5,15 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { Code, createClient } from "@connectrpc/connect";
+import { createGrpcWebTransport } from "@connectrpc/connect-node";
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import {
+  Health,
+  HealthCheckResponse_ServingStatus as ServingStatus,
+} from "../../src/contract/gen/grpc/health/v1/health_pb.js";
 import { type Rehearsal, rehearse } from "./rehearsal.js";
 
 const PROTO = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "proto");
@@ -49,6 +55,18 @@ it("health answers for the server and each service, and reports an unknown servi
   expect(await check("x".repeat(4000))).toBe(grpc.status.NOT_FOUND);
   expect(await check("x".repeat(5000))).toBe(grpc.status.RESOURCE_EXHAUSTED);
   health.close();
+});
+
+it.each(["1.1", "2"] as const)("health answers over gRPC-Web and HTTP/%s, with a request id", async (httpVersion) => {
+  const web = createClient(Health, createGrpcWebTransport({ baseUrl: rehearsal.service.url, httpVersion }));
+  const headers: (string | null)[] = [];
+  const onHeader = (sent: Headers) => headers.push(sent.get("x-request-id"));
+  expect(await web.check({ service: "" }, { onHeader })).toMatchObject({ status: ServingStatus.SERVING });
+  expect(headers).toEqual([expect.any(String)]);
+  await expect(web.check({ service: "vendor.nothing, 100 %" })).rejects.toMatchObject({
+    code: Code.NotFound,
+    rawMessage: 'unknown service "vendor.nothing, 100 %"',
+  });
 });
 
 it("an unknown method is NOT_IMPLEMENTED, with the contract's status", async () => {

@@ -254,7 +254,7 @@ describe("a malformed message is refused with the contract's status in the detai
   it.each([
     ["a host that is none", `POST ${PATH}`, "host: a<b\r\n", "application/json"],
     ["a host that is none, an unknown method", "POST /nothing/Here", "host: a<b\r\n", "application/grpc"],
-    ["no host", `POST ${PATH}`, "", "application/grpc-web+proto"],
+    ["no host", `POST ${PATH}`, "", "application/grpc-web+json"],
     ["a path that is none", "POST //", "host: box\r\n", "application/grpc"],
   ])("%s gets 400, and the next call is answered", async (_, start, host, type) => {
     const socket = net.connect(Number(new URL(url).port), "127.0.0.1");

@@ -323,7 +323,9 @@ describe("misbehaving callers", () => {
       // The server has seen it by the time that it has answered another.
       await (await fetch(`${url}/healthz`)).text();
       admitted.resolve(undefined);
-      await expect.poll(() => service.dispatcher.running, { timeout: 30_000 }).toBe(0);
+      const statuses = () => logged.filter(({ message }) => message === "call").map(({ status }) => status);
+      await expect.poll(statuses, { timeout: 30_000 }).toEqual(["CANCELLED"]);
+      expect(service.dispatcher.running).toBe(0);
       expect(await service.stop()).toBe(true);
       expect(logged.filter(({ level }) => level === "error")).toEqual([]);
     });
