@@ -3,10 +3,14 @@
  * Postman). Neither needs a token.
  */
 
+import { once } from "node:events";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { setTimeout } from "node:timers/promises";
 import {
+  create,
   createFileRegistry,
   type DescFile,
+  type DescMethod,
   type DescService,
   fromJsonString,
   type MessageInitShape,
@@ -15,6 +19,7 @@ import {
 } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
+import { transformSplitEnvelope } from "@connectrpc/connect/protocol";
 import {
   Health,
   type HealthCheckRequest,
@@ -23,12 +28,15 @@ import {
 import {
   ServerReflection,
   type ServerReflectionRequest,
-  type ServerReflectionResponseSchema,
+  ServerReflectionResponseSchema,
 } from "../contract/gen/grpc/reflection/v1/reflection_pb.js";
 import { StatusCode } from "../contract/index.js";
 import { SERVICES } from "../contract/operations.js";
 import { asStatusError } from "./call-errors.js";
 import { connectErrorOf } from "./connect-error.js";
+import { compressed, FINE, framed, GRPC, HEAD_BYTES, messageOf, plainTypeOf, trailersOf } from "./grpc-wire.js";
+import { requestIdOf } from "./http/transcoder.js";
+import { headerOf, type NodeRequest } from "./listen.js";
 import { Refusal } from "./refusal.js";
 
 /** Older tools (Python's grpcio-reflection) ask for reflection under this name; the messages are the same. */
@@ -105,11 +113,15 @@ export function addHealth(router: ConnectRouter, parts: HealthParts): void {
   });
 }
 
+const INFO: DescMethod = ServerReflection.method.serverReflectionInfo;
+
 type MessageResponse = NonNullable<
   Extract<MessageInitShape<typeof ServerReflectionResponseSchema>, { $typeName?: never }>["messageResponse"]
 >;
 
-export function addReflection(router: ConnectRouter): void {
+export type Reflection = ReturnType<typeof createReflection>;
+
+export function createReflection() {
   const files = new Map<string, DescFile>();
   const symbols = new Map<string, DescFile>();
   const visit = (file: DescFile): void => {
@@ -123,26 +135,28 @@ export function addReflection(router: ConnectRouter): void {
     file.dependencies.forEach(visit);
   };
   for (const service of OFFERED) visit(service.file);
-  /** Written once: anybody may ask as often as they like, and to write a file and its imports takes milliseconds. */
-  const written = new Map<DescFile, Uint8Array>();
-  const bytesOf = (file: DescFile): Uint8Array => {
-    const bytes = written.get(file) ?? toBinary(FileDescriptorProtoSchema, file.proto);
-    written.set(file, bytes);
-    return bytes;
+  /** Made once: anybody may ask as often as they like, and to write a file and its imports takes milliseconds. */
+  const made = new Map<DescFile, MessageResponse>();
+  const services: MessageResponse = {
+    case: "listServicesResponse",
+    value: { service: OFFERED.map(({ typeName: name }) => ({ name })) },
   };
 
-  const answered = (file: DescFile | undefined, asked: string): MessageResponse =>
-    file
-      ? {
-          case: "fileDescriptorResponse",
-          value: { fileDescriptorProto: withImports(file).map(bytesOf) },
-        }
-      : { case: "errorResponse", value: { errorCode: Code.NotFound, errorMessage: `${asked} not found` } };
+  const answered = (file: DescFile | undefined, asked: string): MessageResponse => {
+    if (!file)
+      return { case: "errorResponse", value: { errorCode: Code.NotFound, errorMessage: `${asked} not found` } };
+    const answer = made.get(file) ?? {
+      case: "fileDescriptorResponse",
+      value: { fileDescriptorProto: withImports(file).map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto)) },
+    };
+    made.set(file, answer);
+    return answer;
+  };
 
   const answer = ({ messageRequest }: ServerReflectionRequest): MessageResponse => {
     switch (messageRequest.case) {
       case "listServices":
-        return { case: "listServicesResponse", value: { service: OFFERED.map(({ typeName: name }) => ({ name })) } };
+        return services;
       case "fileByFilename":
         return answered(files.get(messageRequest.value), `file ${messageRequest.value}`);
       case "fileContainingSymbol":
@@ -159,8 +173,54 @@ export function addReflection(router: ConnectRouter): void {
     for await (const originalRequest of requests)
       yield { validHost: originalRequest.host, originalRequest, messageResponse: answer(originalRequest) };
   }
-  router.service(ServerReflection, { serverReflectionInfo });
-  router.service(EarlierReflection as typeof ServerReflection, { serverReflectionInfo });
+
+  const written = new WeakMap<MessageResponse, Uint8Array>();
+  const bytesOf = (fields: MessageInitShape<typeof ServerReflectionResponseSchema>) =>
+    toBinary(ServerReflectionResponseSchema, create(ServerReflectionResponseSchema, fields));
+
+  /** The frame of an answer in two parts, because the second is long and always the same. */
+  const frameOf = (message: Uint8Array): [Buffer, Uint8Array] => {
+    const originalRequest = messageOf(INFO, message) as ServerReflectionRequest;
+    const messageResponse = answer(originalRequest);
+    const last = written.get(messageResponse) ?? bytesOf({ messageResponse });
+    written.set(messageResponse, last);
+    const first = framed(0, bytesOf({ validHost: originalRequest.host, originalRequest }));
+    first.writeUInt32BE(first.length - HEAD_BYTES + last.length, 1);
+    return [first, last];
+  };
+
+  const paths = new Set([ServerReflection, EarlierReflection].map(({ typeName }) => `/${typeName}/${INFO.name}`));
+
+  return {
+    /** For calls with messages of another form. */
+    add(router: ConnectRouter): void {
+      router.service(ServerReflection, { serverReflectionInfo });
+      router.service(EarlierReflection as typeof ServerReflection, { serverReflectionInfo });
+    },
+    handles: (request: NodeRequest): request is Http2ServerRequest =>
+      "stream" in request && plainTypeOf(request) === GRPC && paths.has(request.url),
+    async handle(request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
+      const { stream } = request;
+      const requestId = requestIdOf(headerOf(request, "x-request-id"));
+      let trailers: Readonly<Record<string, string>> = FINE;
+      response.writeHead(200, { "content-type": GRPC, "x-request-id": requestId });
+      try {
+        // The trailers are sent on the same stream.
+        const body = stream.iterator({ destroyOnReturn: false });
+        for await (const { flags, data } of transformSplitEnvelope(LONGEST_STANDARD_MESSAGE)(body)) {
+          if (flags !== 0) throw compressed();
+          for (const part of frameOf(data)) response.write(part);
+          if (stream.writableNeedDrain) await Promise.race([once(stream, "drain"), once(stream, "close")]);
+        }
+      } catch (error) {
+        const refused = asStatusError(error);
+        refused.status.requestId = requestId;
+        trailers = trailersOf(refused);
+      }
+      response.addTrailers(trailers);
+      response.end();
+    },
+  };
 }
 
 /** A file and everything it imports, each once. */

@@ -1,25 +1,21 @@
 import type { EventEmitter } from "node:events";
-import type { ServerResponse } from "node:http";
-import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { create, type DescMethod, type Message, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { stackOf } from "../contract/error-causes.js";
 import {
   Health,
   type HealthCheckRequest,
   HealthCheckResponseSchema,
 } from "../contract/gen/grpc/health/v1/health_pb.js";
-import { StatusCode, type StatusError } from "../contract/index.js";
+import { StatusCode } from "../contract/index.js";
 import { METHODS } from "../contract/operations.js";
 import { asStatusError, callerGone } from "./call-errors.js";
-import { connectErrorOf } from "./connect-error.js";
 import type { Call, Dispatcher } from "./dispatch.js";
-import { plainMessage } from "./grpc-message.js";
 import { type HealthParts, healthCheck, LONGEST_STANDARD_MESSAGE } from "./grpc-standard.js";
+import { compressed, FINE, GRPC, HEAD_BYTES, messageOf, plainTypeOf, sendGrpc, trailersOf } from "./grpc-wire.js";
 import { requestIdOf } from "./http/transcoder.js";
 import { headerOf, type NodeRequest, type NodeResponse } from "./listen.js";
 import type { Log } from "./log.js";
-import { boundBinary } from "./message-values.js";
 import { badRequest, Refusal, tooLarge } from "./refusal.js";
 import { wholeBody } from "./whole-body.js";
 
@@ -29,17 +25,6 @@ interface UnaryMethod {
   readonly run: (read: () => Promise<Message>, call: Call) => Promise<Message>;
 }
 
-const GRPC = "application/grpc+proto";
-const GRPC_WEB = "application/grpc-web+proto";
-/** The type of the response to each type of a request. */
-const TYPES = new Map([
-  ["application/grpc", GRPC],
-  [GRPC, GRPC],
-  ["application/grpc-web", GRPC_WEB],
-  [GRPC_WEB, GRPC_WEB],
-]);
-const HEAD_BYTES = 5;
-const TRAILERS_FLAG = 0x80;
 const LONGEST_TIMEOUT_MS = 3_600_000;
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
 
@@ -73,7 +58,7 @@ export function createUnaryGrpc(parts: {
     response: NodeResponse,
     address: string,
   ): Promise<void> {
-    const type = TYPES.get(request.headers["content-type"]!)!;
+    const type = plainTypeOf(request)!;
     const requestId = requestIdOf(headerOf(request, "x-request-id"));
     let trailers: Readonly<Record<string, string>> = FINE;
     let message: Uint8Array | null = null;
@@ -103,49 +88,13 @@ export function createUnaryGrpc(parts: {
 
   return {
     /** The method, if this code handles the call. */
-    methodOf({ method, headers, url }: NodeRequest): UnaryMethod | undefined {
-      if (method !== "POST" || !TYPES.has(headers["content-type"] ?? "")) return undefined;
-      if ((headers["grpc-encoding"] ?? "identity") !== "identity") return undefined;
-      return paths.get(url!);
-    },
+    methodOf: (request: NodeRequest) => (plainTypeOf(request) ? paths.get(request.url!) : undefined),
     handle(method: UnaryMethod, request: NodeRequest, response: NodeResponse, address: string): void {
       answer(method, request, response, address).catch((error: unknown) =>
         log.error("a response could not be sent", { stack: stackOf(error) }),
       );
     },
   };
-}
-
-/** Whether the caller has disconnected. */
-export const isGone = (response: NodeResponse): boolean =>
-  "stream" in response ? response.stream.destroyed || response.stream.closed : response.destroyed;
-
-/** In gRPC-Web the trailers are the last frame of the body. */
-export function sendGrpc(
-  response: NodeResponse,
-  type: string,
-  requestId: string,
-  trailers: Readonly<Record<string, string>>,
-  message: Uint8Array | null = null,
-): void {
-  if (isGone(response)) return;
-  const frames = message ? [framed(0, message)] : [];
-  if (type.startsWith("application/grpc-web")) {
-    const lines = Object.entries(trailers).map(([name, value]) => `${name}: ${value}\r\n`);
-    frames.push(framed(TRAILERS_FLAG, Buffer.from(lines.join(""))));
-  } else response.addTrailers(trailers);
-  // HTTP/1.1 and HTTP/2 have different types but accept the same.
-  const headers = { "content-type": type, "x-request-id": requestId };
-  (response as ServerResponse).writeHead(200, headers).end(Buffer.concat(frames));
-}
-
-const FINE = { "grpc-status": "0" };
-
-export function trailersOf(error: StatusError): Record<string, string> {
-  const trailers = new Headers();
-  setTrailerStatus(trailers, connectErrorOf(error));
-  plainMessage(trailers);
-  return Object.fromEntries(trailers);
 }
 
 /** Aborts when the caller disconnects or its deadline passes. */
@@ -188,27 +137,10 @@ async function onlyFrame(request: NodeRequest, limit: number): Promise<Uint8Arra
   if (all.length === 0) throw badRequest("expected one message, got none");
   if (all.length < HEAD_BYTES) throw badRequest("the message is incomplete");
   const length = new DataView(all.buffer, all.byteOffset).getUint32(1);
-  if (all[0] !== 0) throw badRequest("compressed gRPC messages are not supported");
+  if (all[0] !== 0) throw compressed();
   if (length > all.length - HEAD_BYTES) throw badRequest("the message is incomplete");
   if (length < all.length - HEAD_BYTES) throw badRequest("expected one message, got several");
   return all.subarray(HEAD_BYTES);
 }
 
 const brokenOff = (cause?: unknown) => new Refusal(StatusCode.CANCELLED, "the message is incomplete", { cause });
-
-function messageOf(method: DescMethod, bytes: Uint8Array): Message {
-  boundBinary(method.input, bytes);
-  try {
-    return fromBinary(method.input, bytes);
-  } catch (error) {
-    throw badRequest(`expected a ${method.input.name}: ${(error as Error).message}`);
-  }
-}
-
-function framed(flags: number, data: Uint8Array): Buffer {
-  const frame = Buffer.allocUnsafe(HEAD_BYTES + data.length);
-  frame[0] = flags;
-  frame.writeUInt32BE(data.length, 1);
-  frame.set(data, HEAD_BYTES);
-  return frame;
-}

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import http2 from "node:http2";
+import http2, { type Http2ServerResponse } from "node:http2";
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import {
   Code,
@@ -47,9 +47,15 @@ import { METHODS } from "../contract/operations.js";
 import { asStatusError, callerGone, endedWith } from "./call-errors.js";
 import { connectErrorOf } from "./connect-error.js";
 import type { Call, Dispatcher } from "./dispatch.js";
-import { plainMessage } from "./grpc-message.js";
-import { addHealth, addReflection, type HealthParts, LONGEST_STANDARD_MESSAGE } from "./grpc-standard.js";
-import { createUnaryGrpc, isGone, sendGrpc, trailersOf } from "./grpc-unary.js";
+import {
+  addHealth,
+  createReflection,
+  type HealthParts,
+  LONGEST_STANDARD_MESSAGE,
+  type Reflection,
+} from "./grpc-standard.js";
+import { createUnaryGrpc } from "./grpc-unary.js";
+import { isGone, plainMessage, sendGrpc, trailersOf } from "./grpc-wire.js";
 import type { Caller } from "./guard.js";
 import { requestIdOf } from "./http/transcoder.js";
 import { headerOf, type NodeHandler, pathOf } from "./listen.js";
@@ -86,9 +92,12 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
     maxTimeoutMs: LONGEST_TIMEOUT_MS,
     jsonOptions: { ignoreUnknownFields: false },
   };
-  const grpc = grpcHandlers(parts, options);
+  const reflection = createReflection();
+  const grpc = grpcHandlers(parts, options, reflection);
   const connect = connectHandlers(parts, options);
   const unary = createUnaryGrpc(parts);
+
+  const unsent = (error: unknown) => parts.log.error("a response could not be sent", { stack: stackOf(error) });
 
   const enter = (handle: Handle, values: ContextValues, ...[request, response]: Parameters<NodeHandler>): void => {
     let call: UniversalServerRequest;
@@ -105,8 +114,7 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
       .then((answer) => universalResponseToNodeResponse(answer, response))
       .catch((error: unknown) => {
         // The caller disconnected before the response was sent.
-        if (ConnectError.from(error).code === Code.Aborted) return;
-        parts.log.error("a response could not be sent", { stack: stackOf(error) });
+        if (ConnectError.from(error).code !== Code.Aborted) unsent(error);
       });
   };
 
@@ -114,6 +122,10 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
     const method = unary.methodOf(request);
     if (method) {
       unary.handle(method, request, response, parts.addressOf(request));
+      return;
+    }
+    if (reflection.handles(request)) {
+      reflection.handle(request, response as Http2ServerResponse).catch(unsent);
       return;
     }
     const path = pathOf(request);
@@ -141,7 +153,7 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
             : enter(handle, values.set(admission, caller), request, response),
         notAdmitted,
       )
-      .catch((error: unknown) => parts.log.error("a response could not be sent", { stack: stackOf(error) }));
+      .catch(unsent);
   };
 }
 
@@ -251,7 +263,7 @@ const unknownMethod: Handle = async ({ url, header }) => {
  * In gRPC a single message looks like a stream of one, so every method is registered as a stream. Its message is then
  * read where errors get the contract's status, and only after the caller is admitted.
  */
-function grpcHandlers(parts: RpcParts, options: ConnectRouterOptions): Map<string, Handle> {
+function grpcHandlers(parts: RpcParts, options: ConnectRouterOptions, reflection: Reflection): Map<string, Handle> {
   const { dispatcher, health } = parts;
   const router = createConnectRouter(options);
   for (const method of METHODS) {
@@ -265,7 +277,7 @@ function grpcHandlers(parts: RpcParts, options: ConnectRouterOptions): Map<strin
   }
   const standard = createConnectRouter({ ...options, readMaxBytes: LONGEST_STANDARD_MESSAGE });
   addHealth(standard, health);
-  addReflection(standard);
+  reflection.add(standard);
   return new Map([
     ...router.handlers.map((handler): [string, Handle] => [
       handler.requestPath,

@@ -1,5 +1,7 @@
 /** Health and reflection, called by a gRPC client made from the .proto files. */
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import http2 from "node:http2";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,6 +16,7 @@ import {
   Health,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from "../../src/contract/gen/grpc/health/v1/health_pb.js";
+import { LONGEST_STANDARD_MESSAGE } from "../../src/server/grpc-standard.js";
 import { type Rehearsal, rehearse } from "./rehearsal.js";
 
 const PROTO = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "proto");
@@ -163,16 +166,22 @@ function earlierReflection() {
 }
 
 it.each([
-  ["v1", () => standard.grpc.reflection.v1.ServerReflection],
-  ["v1alpha", earlierReflection],
-])("reflection %s lists the services and returns their files with all imports", async (_, serviceOf) => {
-  const client = new (serviceOf())(host, grpc.credentials.createInsecure());
+  ["v1", () => standard.grpc.reflection.v1.ServerReflection, {}],
+  ["v1alpha", earlierReflection, {}],
+  // Goes through the framework.
+  [
+    "v1, compressed,",
+    () => standard.grpc.reflection.v1.ServerReflection,
+    { "grpc.default_compression_algorithm": grpc.compressionAlgorithms.gzip },
+  ],
+])("reflection %s lists the services and returns their files with all imports", async (_, serviceOf, channel) => {
+  const client = new (serviceOf())(host, grpc.credentials.createInsecure(), channel);
   const call = client.serverReflectionInfo();
   // biome-ignore lint/suspicious/noExplicitAny: as above
   const answers: any[] = [];
   call.on("data", (answer: unknown) => answers.push(answer));
   const ended = new Promise((resolve) => call.on("end", resolve));
-  call.write({ list_services: "" });
+  call.write({ list_services: "", host: "box" });
   call.write({ file_containing_symbol: "vendor.biosec.v1.VoiceprintsProcessor" });
   call.write({ file_by_filename: "vendor/rpc/status.proto" });
   call.write({ file_containing_symbol: "vendor.Nothing" });
@@ -183,6 +192,7 @@ it.each([
   call.end();
   await ended;
   const [listed, bySymbol, byName, none, byMethod, byEnum, noFile, extensions] = answers;
+  expect(listed).toMatchObject({ valid_host: "box", original_request: { host: "box", list_services: "" } });
   const names = listed.list_services_response.service.map(({ name }: { name: string }) => name);
   expect(names).toEqual(expect.arrayContaining(["vendor.biosec.v1.VoiceprintsProcessor", "grpc.health.v1.Health"]));
   const files = (answer: typeof bySymbol) =>
@@ -204,4 +214,56 @@ it.each([
   expect(noFile.error_response).toMatchObject({ error_code: grpc.status.NOT_FOUND });
   expect(extensions.error_response).toMatchObject({ error_code: grpc.status.UNIMPLEMENTED });
   client.close();
+});
+
+const REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+
+/** How many of the messages were answered, and how the call ended. */
+async function reflectionOf(...messages: Buffer[]) {
+  const client = new grpc.Client(host, grpc.credentials.createInsecure());
+  const same = (bytes: Buffer) => bytes;
+  const call = client.makeBidiStreamRequest(REFLECTION, same, same);
+  const answers: Buffer[] = [];
+  call.on("data", (answer: Buffer) => answers.push(answer));
+  call.on("error", () => {});
+  for (const message of messages) call.write(message);
+  call.end();
+  const status = await new Promise<grpc.StatusObject>((resolve) => call.on("status", resolve));
+  client.close();
+  return { answers: answers.length, status };
+}
+
+it.each([
+  ["not a message", Buffer.from([0xff]), grpc.status.INVALID_ARGUMENT],
+  ["too long", Buffer.alloc(LONGEST_STANDARD_MESSAGE + 1), grpc.status.RESOURCE_EXHAUSTED],
+])("reflection refuses a message that is %s, after it has answered those before", async (_, message, code) => {
+  const { answers, status } = await reflectionOf(Buffer.from([0x3a, 0]), message);
+  expect([answers, status.code]).toEqual([1, code]);
+  expect(String(status.metadata.get("grpc-status-details-bin")[0])).toContain("vendor.rpc.Status");
+});
+
+it("reflection answers a client that reads slowly, and forgets one that leaves", async () => {
+  const session = http2.connect(`http://${host}`);
+  const asked = Buffer.from("\0\0\0\0\x27\x22\x25vendor.biosec.v1.VoiceprintsProcessor", "latin1");
+  const ask = (times: number) => {
+    const headers = { ":method": "POST", ":path": REFLECTION, "content-type": "application/grpc" };
+    const stream = session.request(headers);
+    stream.end(Buffer.concat(Array(times).fill(asked)));
+    return stream;
+  };
+  const left = ask(200);
+  await once(left, "response");
+  left.close();
+  const slow = ask(200);
+  let status: unknown;
+  slow.on("trailers", (trailers) => {
+    status = trailers["grpc-status"];
+  });
+  await once(slow, "response");
+  const bytes = Buffer.concat(await slow.toArray());
+  let [frames, at] = [0, 0];
+  for (; at < bytes.length; frames++) at += 5 + bytes.readUInt32BE(at + 1);
+  expect([frames, at, status]).toEqual([200, bytes.length, "0"]);
+  session.close();
+  expect(rehearsal.logged.filter(({ level }) => level === "error")).toEqual([]);
 });
