@@ -38,6 +38,7 @@ const counted: string[] = [];
 let peer: OpenSocket;
 let server: Server;
 let sockets: Sockets;
+let reason = "the token is not valid";
 let url: string;
 beforeAll(async () => {
   server = createServer();
@@ -50,8 +51,11 @@ beforeAll(async () => {
     localOnly: false,
   });
   const dispatcher = {
-    notAdmitted: ({ protocol, address }: Call, { code }: Refusal) =>
-      counted.push(`${protocol} ${address} ${StatusCode[code]}`),
+    notAdmitted({ protocol, address, requestId }: Call, refused: Refusal) {
+      counted.push(`${protocol} ${address} ${StatusCode[refused.code]}`);
+      refused.status.requestId = requestId;
+      return refused;
+    },
     async *live(messages: AsyncIterable<ListenRequest>, { ended }: { ended: AbortController }) {
       closed = once(ended.signal, "abort");
       for await (const { content } of messages) {
@@ -65,7 +69,7 @@ beforeAll(async () => {
   const guard = {
     async admit(given: string | null) {
       authorization = given;
-      if (given === "Bearer wrong") throw new Refusal(StatusCode.NOT_AUTHORIZED, "the token is not valid");
+      if (given === "Bearer wrong") throw new Refusal(StatusCode.NOT_AUTHORIZED, reason);
       return { id: "bank", mayTouch: () => true };
     },
   };
@@ -184,11 +188,29 @@ it("the token comes in the header, or as a subprotocol", async () => {
   expect(counted).toEqual(["websocket peer NOT_AUTHORIZED"]);
 });
 
-it("a peer that speaks the protocol is told why it is refused: a page cannot see it in the handshake", async () => {
-  const socket = new WebSocket(`${url}/live`, ["vivavoce.live.v1", "bearer.wrong"]);
-  const [[message], [code]] = await Promise.all([once(socket, "message"), once(socket, "close")]);
-  const status = { statusCode: "NOT_AUTHORIZED", message: "the token is not valid", requestId: expect.any(String) };
-  expect([JSON.parse(String(message)), code]).toEqual([{ status }, 1008]);
+// A frame's head depends on the length of the message.
+it.each([1, 30, 31, 32, 33, 34, 200, 5000])(
+  "a peer that speaks the protocol is told why it is refused, in %i characters: a page cannot see it in the handshake",
+  async (length) => {
+    reason = "x".repeat(length);
+    const headers = { "x-request-id": "r".repeat(36) };
+    const socket = new WebSocket(`${url}/live`, ["vivavoce.live.v1", "bearer.wrong"], { headers });
+    const [[message], [code]] = await Promise.all([once(socket, "message"), once(socket, "close")]);
+    const status = { statusCode: "NOT_AUTHORIZED", message: reason, requestId: "r".repeat(36) };
+    expect([JSON.parse(String(message)), code]).toEqual([{ status }, 1008]);
+  },
+);
+
+it.each([
+  ["no key", "Sec-WebSocket-Version: 13\r\n"],
+  ["a key that is none", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n"],
+  ["another version", "Sec-WebSocket-Version: 12\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"],
+])("a peer with %s in its handshake is refused over HTTP", async (_, lines) => {
+  const client = net.connect({ port: Number(new URL(url).port), host: "127.0.0.1" });
+  const head = "GET /live HTTP/1.1\r\nHost: box\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n";
+  client.write(`${head}${lines}Sec-WebSocket-Protocol: vivavoce.live.v1, bearer.wrong\r\n\r\n`);
+  const answer = Buffer.concat(await client.toArray()).toString();
+  expect(answer).toMatch(/^HTTP\/1\.1 401 .*NOT_AUTHORIZED/s);
 });
 
 it("a peer that is refused cannot hold the connection by leaving its side open", async () => {

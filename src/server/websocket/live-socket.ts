@@ -12,7 +12,7 @@ import {
 } from "../../contract/index.js";
 import { asStatusError, callerGone } from "../call-errors.js";
 import type { Dispatcher } from "../dispatch.js";
-import type { Guard } from "../guard.js";
+import type { Caller, Guard } from "../guard.js";
 import { isObject, messageFromJson } from "../http/message-json.js";
 import { LiveMessages } from "../live-messages.js";
 import { boundJson } from "../message-values.js";
@@ -24,29 +24,23 @@ export const LIVE_PATH = "/v1/live";
 export const LIVE_PROTOCOL = "vivavoce.live.v1";
 const BEARER = "bearer.";
 const WAITING_MESSAGES = 64;
-/** How long a peer that was not admitted may take to close the connection. */
-const REFUSED_MS = 1000;
 
 export function liveSocketRoute(dispatcher: Dispatcher, guard: Guard): SocketRoute {
   return {
     protocol: (offered) => (offered.has(LIVE_PROTOCOL) ? LIVE_PROTOCOL : false),
     async open({ request, address, requestId }) {
-      const authorization = request.headers.authorization ?? bearerOf(request.headers["sec-websocket-protocol"]);
-      const caller = await guard.admit(authorization ?? null, address).catch((error: unknown) => {
-        dispatcher.notAdmitted({ protocol: "websocket", address, requestId }, error);
+      const offered = request.headers["sec-websocket-protocol"];
+      let caller: Caller;
+      try {
+        caller = await guard.admit(request.headers.authorization ?? bearerOf(offered) ?? null, address);
+      } catch (error) {
+        const refused = dispatcher.notAdmitted({ protocol: "websocket", address, requestId }, error);
         // A page cannot see why a handshake failed, so a peer that speaks our protocol is told in it.
-        const isOurs = request.headers["sec-websocket-protocol"]?.split(/ *, */).includes(LIVE_PROTOCOL);
+        const isOurs = offered?.split(/ *, */).includes(LIVE_PROTOCOL);
         if (!isOurs || !(error instanceof StatusError)) throw error;
-        return error;
-      });
+        return { refused, protocol: LIVE_PROTOCOL, text: textOf(refused), code: closeCode(refused) };
+      }
       return (socket) => {
-        if (caller instanceof StatusError) {
-          caller.status.requestId = requestId;
-          refuse(socket, caller);
-          // Strangers must not hold a connection by leaving their side open.
-          setTimeout(() => socket.terminate(), REFUSED_MS);
-          return;
-        }
         const ended = new AbortController();
         const call = { protocol: "websocket", authorization: null, caller, address, requestId, ended } as const;
         void converse(socket, (messages) => dispatcher.live(messages, call), ended);
@@ -79,15 +73,14 @@ async function converse(
     for await (const response of listen(messages)) socket.send(JSON.stringify(toJson(ListenResponseSchema, response)));
     socket.close(1000);
   } catch (error) {
-    refuse(socket, asStatusError(error));
+    const refused = asStatusError(error);
+    if (socket.readyState === socket.OPEN) socket.send(textOf(refused));
+    socket.close(closeCode(refused));
   }
 }
 
-function refuse(socket: OpenSocket, refused: StatusError): void {
-  if (socket.readyState === socket.OPEN)
-    socket.send(JSON.stringify(toJson(ListenResponseSchema, create(ListenResponseSchema, { status: refused.status }))));
-  socket.close(closeCode(refused));
-}
+const textOf = ({ status }: StatusError): string =>
+  JSON.stringify(toJson(ListenResponseSchema, create(ListenResponseSchema, { status })));
 
 function jsonMessage(data: Buffer): ListenRequest {
   boundJson(data);

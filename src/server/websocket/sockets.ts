@@ -1,9 +1,10 @@
 /** WebSockets on the box's port: paths, admission, and what all of them share. */
+import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
-import { StatusCode } from "../../contract/index.js";
+import { StatusCode, type StatusError } from "../../contract/index.js";
 import { isLoopbackOrigin, LOOPBACK } from "../http/local-callers.js";
 import { failureAnswer, type HttpAnswer, requestIdOf } from "../http/transcoder.js";
 import { headerOf, pathOf, type UpgradeHandler } from "../listen.js";
@@ -18,10 +19,18 @@ export interface SocketRequest {
 }
 
 export interface SocketRoute {
-  /** Throws a `StatusError` if the peer is not admitted, else returns the handler for the open socket. */
-  open(request: SocketRequest): Promise<(socket: OpenSocket) => void>;
+  /** Returns the handler for the open socket. If the peer is not admitted, throws a `StatusError` or returns what it is told. */
+  open(request: SocketRequest): Promise<((socket: OpenSocket) => void) | ToldRefusal>;
   /** Chooses one of the offered subprotocols. */
   readonly protocol?: (offered: ReadonlySet<string>) => string | false;
+}
+
+/** A refusal that the peer is told in its subprotocol: the last message, and the code with which the connection closes. */
+export interface ToldRefusal {
+  readonly refused: StatusError;
+  readonly protocol: string;
+  readonly text: string;
+  readonly code: number;
 }
 
 export interface SocketParts {
@@ -88,6 +97,7 @@ export class Sockets {
     const requestId = requestIdOf(headerOf(request, "x-request-id"));
     const use = await route.open({ request, address: this.parts.addressOf(request), requestId });
     if (socket.destroyed) return;
+    if (typeof use !== "function") return tell(request, socket, use);
     const received = bytesReadOf(request.socket);
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       this.#watch(webSocket, received);
@@ -153,4 +163,34 @@ function refuse(socket: Duplex, answer: HttpAnswer): void {
   // Node no longer watches a connection that asked for an upgrade: a client that left its side open would keep it.
   socket.once("finish", () => socket.destroy());
   socket.end(Buffer.concat([Buffer.from(`${head.join("\r\n")}\r\n\r\n`), body]));
+}
+
+const KEY = /^[+/0-9A-Za-z]{22}==$/;
+/** RFC 6455 §1.3, §5.2. */
+const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+const [TEXT, CLOSE] = [0x81, 0x88];
+/** How long a peer that was refused may take to close the connection. */
+const REFUSED_MS = 1000;
+
+/** Handshake, message and close in one piece: anybody can cause it, and an open WebSocket costs twice as much. */
+function tell({ method, headers }: IncomingMessage, socket: Duplex, told: ToldRefusal): void {
+  const { refused, protocol, text, code } = told;
+  const key = headers["sec-websocket-key"] ?? "";
+  if (method !== "GET" || headers["sec-websocket-version"] !== "13" || !KEY.test(key)) throw refused;
+  const accept = createHash("sha1").update(`${key}${GUID}`).digest("base64");
+  const head = [
+    "HTTP/1.1 101 Switching Protocols",
+    "Upgrade: websocket",
+    "Connection: Upgrade",
+    `Sec-WebSocket-Accept: ${accept}`,
+    `Sec-WebSocket-Protocol: ${protocol}`,
+  ];
+  const message = Buffer.from(text);
+  const length = message.length < 126 ? [message.length] : [126, message.length >> 8, message.length & 0xff];
+  const frames = [Buffer.from([TEXT, ...length]), message, Buffer.from([CLOSE, 2, code >> 8, code & 0xff])];
+  // Strangers must not hold a connection by leaving their side open.
+  const held = setTimeout(() => socket.destroy(), REFUSED_MS);
+  socket.once("close", () => clearTimeout(held));
+  socket.resume();
+  socket.end(Buffer.concat([Buffer.from(`${head.join("\r\n")}\r\n\r\n`), ...frames]));
 }
