@@ -130,6 +130,11 @@ const KINDS = {
     headers: elsewhere,
     most: 300,
   },
+  "/oauth2/authorize of the operator view, the password again, each from another address": {
+    path: `${AUTHORIZE}&prompt=login`,
+    headers: elsewhere,
+    most: 300,
+  },
   "/oauth2/interaction/x": {},
   "a path of 7,500 words": { path: `/v1${"/x".repeat(7500)}` },
   "a long query": { path: `/v1/sessions/start?${many(word, "&")}`, method: "POST" },

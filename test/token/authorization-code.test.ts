@@ -760,6 +760,43 @@ describe("a page of the box itself", () => {
     }
   });
 
+  test("a sign-in that it begins does without the library until somebody signs in, because anybody may begin one", async () => {
+    const browser = new Browser(box);
+    const begun = await authorizeUrl();
+    const signIn = await browser.go(begun);
+    const wrong = await browser.submit(signIn.text, { name: "olga", password: "wrong" });
+    expect([wrong.response.status, wrong.text]).toEqual([401, expect.stringContaining("the operator view")]);
+    expect(await box.service.documents.list("oidc.cookie-keys")).toEqual([]);
+    expect(await box.service.documents.list("oidc.Interaction")).toEqual([]);
+    // However long they wait.
+    advance(box, 3_600_000);
+    const { url } = await browser.submit(wrong.text, { name: "olga", password: PASSWORD });
+    expect(await redeem(url)).toMatchObject({ token_type: "bearer" });
+  });
+
+  test.each([
+    ["another address", { redirect_uri: "https://evil.example/" }, 400],
+    ["another scope", { scope: "openid" }, "invalid_scope"],
+    ["no challenge", { code_challenge: undefined }, "invalid_request"],
+    ["a short challenge", { code_challenge: "x" }, "invalid_request"],
+    ["a plain challenge", { code_challenge_method: "plain" }, "invalid_request"],
+    ["no type", { response_type: undefined }, "invalid_request"],
+    ["no question", { prompt: "none" }, "login_required"],
+  ])("a sign-in that it does not begin like this is refused before anybody signs in: %s", async (_, other, refusal) => {
+    const begun = new URL(await authorizeUrl(), ISSUER);
+    for (const [name, value] of Object.entries(other)) {
+      if (value === undefined) begun.searchParams.delete(name);
+      else begun.searchParams.set(name, value);
+    }
+    const { response, url } = await new Browser(box).go(begun.href);
+    expect(typeof refusal === "number" ? response.status : url.searchParams.get("error")).toBe(refusal);
+    // Nor does the page of the sign-in lead there.
+    const browser = new Browser(box);
+    const signIn = await browser.go(`/sign-in${begun.search}`);
+    const signedIn = await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
+    expect(signedIn.url.pathname).toBe("/profile");
+  });
+
   test("codes that do not exist are refused without the library, because anybody may send them", async () => {
     const guess = { grant_type: "authorization_code", client_id: OPERATOR_PAGE.clientId, code: "guess" };
     const response = await box.fetch("/oauth2/token", form(null, guess));
@@ -814,7 +851,7 @@ describe("a page of the box itself", () => {
   test("a sign-in that has expired leads back to the page that began it; to nowhere else", async () => {
     const browser = new Browser(box);
     const onward = '<a href="/operator/">Operator view</a>';
-    const signIn = await browser.go(await authorizeUrl());
+    const signIn = await browser.go(`${await authorizeUrl()}&prompt=login`);
     advance(box, 601_000);
     const late = await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
     expect([late.response.status, late.text]).toEqual([400, expect.stringContaining(onward)]);

@@ -34,7 +34,7 @@ export class Browser {
   }
 
   submit(text: string, fields: Record<string, string>, headers: Record<string, string> = { Origin: ISSUER }) {
-    const action = /<form method="post" action="([^"]+)"/.exec(text)![1]!;
+    const action = /<form method="post" action="([^"]+)"/.exec(text)![1]!.replaceAll("&amp;", "&");
     const token = /name="form_token" value="([^"]+)"/.exec(text)![1]!;
     const init = form(null, { form_token: token, ...fields });
     return this.go(action, { ...init, headers: { ...(init.headers as Record<string, string>), ...headers } });

@@ -118,7 +118,7 @@ const takes = (speaker: number, take: number) => recordingOf(speaker, take, 5);
 test("a visitor who is not signed in is sent to the sign-in page, and gets no data", async () => {
   expect((await fetch(`${box.url}/operator/v1/box`)).status).toBe(401);
   await page.goto(box.operatorUrl!);
-  await page.waitForURL(/\/oauth2\/interaction\//);
+  await page.waitForURL(/\/sign-in\?/);
   expect(await page.textContent("main")).toContain("the operator view");
 });
 
@@ -622,7 +622,7 @@ test("signs out for good", { timeout: 120_000 }, async () => {
   const asked = await fetch(`${box.url}/operator/v1/box`, { headers: { authorization: used } });
   expect(asked.status).toBe(401);
   await page.getByRole("button", { name: strings.signIn.again }).click();
-  await page.waitForURL(/\/oauth2\/interaction\//);
+  await page.waitForURL(/\/sign-in\?/);
   await signIn(page, box.firstOwner!.name, ownersPassword);
   await page.getByText(words.signedInAs(box.firstOwner!.name)).waitFor();
 });

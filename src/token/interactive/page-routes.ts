@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { type Context, Hono } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
 import { stackOf } from "../../contract/error-causes.js";
@@ -8,9 +9,10 @@ import type { CredentialKind } from "../credentials.js";
 import { invalidRequest, OAuthError } from "../errors.js";
 import { type Form, readForm } from "../form.js";
 import { endGrantsOf } from "../grants.js";
-import { OPERATOR_PAGE } from "../own-pages.js";
+import { OPERATOR_PAGE, type OwnPage } from "../own-pages.js";
 import { changeOwnPassword } from "../own-password.js";
 import type { TransportOptions } from "../peer-address.js";
+import { PLATFORM_SCOPE } from "../scopes.js";
 import type { TokenService } from "../service.js";
 import { type BrowserSession, sameText } from "../sessions.js";
 import { networkOf } from "../throttle.js";
@@ -33,11 +35,15 @@ import { type Words, wordsFor } from "./strings.js";
 const SIGN_INS_PER_SECOND = 1;
 const SIGN_INS_AT_ONCE = 60;
 const LONGEST_QUERY = 4000;
+const S256_CHALLENGE = /^[\w-]{43}$/;
 
 /** Ties the sign-in form to a browser that has no session yet. */
 const FORM_COOKIE = "vivavoce_form";
 /** Which of our own pages began the last sign-in of this browser. */
 const PAGE_COOKIE = "vivavoce_page";
+
+/** With its question mark, if there is one. */
+const queryOf = (c: Context): string => new URL(c.req.url).search;
 
 const wordsOf = (c: Context): Words => wordsFor(c.req.header("Accept-Language"));
 const troubleOf = ({ refusal, message: detail, headers }: OAuthError): Trouble =>
@@ -47,7 +53,8 @@ const troubleOf = ({ refusal, message: detail, headers }: OAuthError): Trouble =
 const formOf = (c: Context): { href: string; text: string } | undefined => {
   const { method, path } = c.req;
   if (method !== "POST") return undefined;
-  return { href: /^\/(sign-in|oauth2\/interaction\/)/.test(path) ? path : "/profile", text: wordsOf(c).error.again };
+  const href = /^\/(sign-in|oauth2\/interaction\/)/.test(path) ? path + queryOf(c) : "/profile";
+  return { href, text: wordsOf(c).error.again };
 };
 
 /** Sign-in, consent and profile: plain forms, no script. */
@@ -129,9 +136,25 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     return { session, form };
   }
 
+  /**
+   * One of our own pages begins a sign-in, exactly as it does. Nobody needs the library before somebody has signed in:
+   * anybody may begin, and the library takes several times as long and stores the beginning.
+   */
+  function ownBeginning(c: Context): OwnPage | null {
+    const { state: _, code_challenge: challenge = "", ...given } = c.req.query();
+    const page = service.ownPage(given.client_id ?? "");
+    if (!page || !S256_CHALLENGE.test(challenge)) return null;
+    const expected = {
+      client_id: page.clientId,
+      redirect_uri: service.issuer + page.path,
+      response_type: "code",
+      scope: PLATFORM_SCOPE,
+      code_challenge_method: "S256",
+    };
+    return isDeepStrictEqual({ ...given }, expected) ? page : null;
+  }
+
   function checkBeginning(c: Context<Env>): void {
-    if (new URL(c.req.url).search.length > LONGEST_QUERY)
-      throw invalidRequest(`the query must have at most ${LONGEST_QUERY} characters`);
     const waitS = begun.take(networkOf(addressOf(c, options)));
     if (waitS !== null)
       throw new OAuthError(
@@ -151,6 +174,9 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     if (mode !== undefined && mode !== "query")
       throw invalidRequest(`response_mode must be query, got ${mode.slice(0, 40)}`);
     if (c.req.param("uid") !== undefined) return flow.handle(c);
+    const query = queryOf(c);
+    if (query.length > LONGEST_QUERY) throw invalidRequest(`the query must have at most ${LONGEST_QUERY} characters`);
+    if (ownBeginning(c) && !(await sessionOf(c, service))) return c.redirect(`/sign-in${query}`, 303);
     checkBeginning(c);
     c.res = await flow.handle(c);
     const page = service.ownPage(c.req.query("client_id") ?? "");
@@ -229,13 +255,26 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
 
   // Profile: a user's own credentials.
 
-  app.get("/sign-in", (c) => show(c, signInPage(wordsOf(c), { action: "/sign-in", formToken: signInToken(c) })));
+  const signInHere = (c: Context, refused: { refusedName?: string } = {}): Response => {
+    const isBeginning = ownBeginning(c) !== null;
+    const page = {
+      action: isBeginning ? `/sign-in${queryOf(c)}` : "/sign-in",
+      formToken: signInToken(c),
+      ...(isBeginning && { clientName: wordsOf(c).operatorView }),
+      ...refused,
+    };
+    return show(c, signInPage(wordsOf(c), page), {
+      status: refused.refusedName === undefined ? 200 : 401,
+      formTargets: isBeginning ? [new URL(service.issuer).origin] : [],
+    });
+  };
+
+  app.get("/sign-in", (c) => signInHere(c));
 
   app.post("/sign-in", async (c) => {
     const entered = await signIn(c);
-    if ("user" in entered) return c.redirect("/profile", 303);
-    const form = { action: "/sign-in", formToken: signInToken(c), ...entered };
-    return show(c, signInPage(wordsOf(c), form), { status: 401 });
+    if (!("user" in entered)) return signInHere(c, entered);
+    return c.redirect(ownBeginning(c) ? `/oauth2/authorize${queryOf(c)}` : "/profile", 303);
   });
 
   app.post("/sign-out", async (c) => {
