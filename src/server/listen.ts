@@ -65,10 +65,15 @@ export async function listen(options: ListenOptions): Promise<OpenPort> {
     limitReading(request, options.readSeconds(request));
     // An HTTP/2 response reports this only when its stream closes, which may never happen.
     ("stream" in request ? request.stream : response).once("finish", () => endUnread(request));
-    options.handler(request, response);
+    if (request.rawHeaders.length <= 2 * MOST_HEADERS) return options.handler(request, response);
+    response.writeHead(431, { "content-type": "text/plain" });
+    response.end(`a request may have at most ${MOST_HEADERS} headers\n`);
   };
   return options.tls ? listenTls(options, options.tls, timed) : listenCleartext(options, timed);
 }
+
+/** As many as Node takes over HTTP/2. Everything that reads them costs more with each. */
+const MOST_HEADERS = 128;
 
 /** Node would answer by itself, but throws where nobody can catch it if the client has already given up the request. */
 function answerContinue(server: http2.Http2Server | http2.Http2SecureServer): void {

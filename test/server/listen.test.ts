@@ -38,6 +38,23 @@ test("a client whose request is complete may wait for a response longer than the
   }
 });
 
+test("a request of HTTP/1.1 may have as many headers as one of HTTP/2", async () => {
+  const port = await listen({
+    ...patient,
+    handler: (_, response) => void response.end("answered"),
+    upgrade: (_, socket) => socket.destroy(),
+  });
+  const ask = async (headers: number) => {
+    const socket = net.connect(port.port, "127.0.0.1");
+    const lines = Array.from({ length: headers - 2 }, (_, i) => `x-${i}: 1`);
+    socket.write(["GET / HTTP/1.1", ...lines, "Host: box", "Connection: close", "", ""].join("\r\n"));
+    return Buffer.concat(await socket.toArray()).toString();
+  };
+  expect(await ask(128)).toMatch(/^HTTP\/1\.1 200 .*answered/s);
+  expect(await ask(129)).toMatch(/^HTTP\/1\.1 431 .*a request may have at most 128 headers/s);
+  await port.close();
+});
+
 test("a connection that cannot be accepted is reported, and the next one is served", async () => {
   const made = vi.spyOn(net, "createServer");
   const errors: Error[] = [];
