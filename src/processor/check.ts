@@ -4,7 +4,7 @@
  */
 import { type AudioChannelSelector, AudioValidity, Decision, DecisionReason } from "../contract/index.js";
 import type { AttackKind, Score } from "../engine/port.js";
-import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
+import type { Id, MediaSegment, ProcessedAudio, Session } from "../store/port.js";
 import { endsEarly, looksAt, reachableCheckpoints } from "../voiceprint/checkpoints.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import {
@@ -344,6 +344,7 @@ export async function recordCheck(
   const flat: Record<string, number> = {
     ...(audio.channel && { channel: audio.channel }),
     ...(analyzed.isSecondParty && { secondParty: 1 }),
+    ...((await isOfClaimed(deps, session, profileId)) && { claimed: 1 }),
   };
   for (const part of checkParts) {
     const checked = parts[part];
@@ -379,6 +380,13 @@ export async function recordCheck(
   });
   // The result stands even if the print could not learn from the call.
   await learnFromCall(deps, context, analyzed, outcome.decision, parts).catch(() => {});
+}
+
+/** Recorded with the check, because it cannot be found out after the print is erased. */
+async function isOfClaimed(deps: Dependencies, { scopeId, claimedPersonId }: Session, id: Id | null): Promise<boolean> {
+  if (claimedPersonId === "" || id === null) return false;
+  const [profile] = await deps.store.profiles.getMany(scopeId, [id]);
+  return profile?.owner.kind === "person" && profile.owner.externalId === claimedPersonId;
 }
 
 /** The print that a part clearly matched. */

@@ -12,6 +12,7 @@ export const getSessionDecision: Implementation<"getSessionDecision"> = async (d
   const { scopeId, id, claimedPersonId } = session;
   const checks = await deps.store.sessions.checks(scopeId, id);
   const claimed = await claimedPrints(deps, session);
+  for (const { evidence, profileId } of checks) if (evidence.claimed && profileId) claimed?.add(profileId);
   const { decision, reason, risk, profileId, matchedProfileId } = decideSession(
     checks.map((check) => ({
       outcome: { decision: check.decision, reason: check.reason },
@@ -50,10 +51,7 @@ export const getSessionDecision: Implementation<"getSessionDecision"> = async (d
 };
 
 /** `null` if the session has no claimed person. A person who is not enrolled has no prints, so nothing can match. */
-async function claimedPrints(
-  deps: Dependencies,
-  { scopeId, claimedPersonId }: Session,
-): Promise<ReadonlySet<Id> | null> {
+async function claimedPrints(deps: Dependencies, { scopeId, claimedPersonId }: Session): Promise<Set<Id> | null> {
   if (claimedPersonId === "") return null;
   const owner = await deps.store.owners.find(scopeId, "person", claimedPersonId);
   const profiles = owner ? await deps.store.profiles.ofOwners(scopeId, [owner.id]) : [];

@@ -549,6 +549,35 @@ describe("GetSessionDecision", () => {
     });
   });
 
+  test("stays as it was after the prints are erased, or enrolled again", async () => {
+    const world = await openWorld();
+    const [alice, bob] = [await world.trained(7), await world.trained(9)];
+    const { gkScopeId } = world.context;
+    const sessions: World[] = [];
+    for (const claimedPersonId of ["person-7", "person-9", ""]) {
+      const { gkSessionId, gkEngagementId } = await world.processor.startSession({
+        context: { gkScopeId },
+        claimedPersonId,
+      });
+      const context = { ...world.context, gkSessionId: gkSessionId!, gkEngagementId: gkEngagementId! };
+      await world.verify(alice, take(7, 4), { context });
+      sessions.push({ ...world, context });
+    }
+    const outcomes = async () =>
+      (await Promise.all(sessions.map(decisionOf))).map(({ decision, riskEngineResult, gkVoiceprintProfileId }) => ({
+        decision,
+        risk: riskEngineResult?.risk,
+        gkVoiceprintProfileId,
+      }));
+    const before = await outcomes();
+    expect(before.map(({ decision }) => decision)).toEqual([Decision.AUTHENTIC, Decision.NO_MATCH, Decision.AUTHENTIC]);
+    for (const gkVoiceprintProfileId of [alice, bob])
+      await world.processor.deleteVoiceprintProfile({ context: { gkScopeId }, gkVoiceprintProfileId });
+    expect(await outcomes()).toEqual(before);
+    await world.trained(7);
+    expect(await outcomes()).toEqual(before);
+  });
+
   test("a no-match after matches is NO_MATCH; after a failed fraud check it is UNCERTAIN", async () => {
     const world = await openWorld();
     const profile = await world.trained(7);
