@@ -108,6 +108,8 @@ export function createNodeHandler(
     parts.peerAddress(request.socket?.remoteAddress, headerOf(request, "x-forwarded-for"));
   const plain = getRequestListener(app.fetch as never, {
     overrideGlobalObjects: false,
+    // Some load balancers check health with HTTP/1.0, which needs no Host header.
+    hostname: "localhost",
     // `listen.ts` discards unread bodies for all transports.
     autoCleanupIncoming: false,
   });

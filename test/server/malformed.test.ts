@@ -264,6 +264,13 @@ describe("a malformed message is refused with the contract's status in the detai
     expect((await overGrpc(framed(new Uint8Array(0)))).code).toBe("0");
   });
 
+  it.each(["/healthz", "/readyz", "/metrics"])("GET %s needs no host over HTTP/1.0", async (path) => {
+    const socket = net.connect(Number(new URL(url).port), "127.0.0.1");
+    socket.end(`GET ${path} HTTP/1.0\r\n\r\n`);
+    const [answer] = await once(socket, "data");
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
   it("a path that is none gets 400 over HTTP/2 too", async () => {
     const stream = session.request({ ":method": "POST", ":path": "//", "content-type": "application/grpc" });
     stream.end();
