@@ -1,6 +1,6 @@
 /**
  * Bounds the number of values in a message before it is decoded: four megabytes have room for two million empty
- * values, and decoding them would stop the box for many seconds.
+ * values, and decoding them would stop the box for many seconds. JSON must not name a field twice.
  */
 import { toUSVString } from "node:util";
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
@@ -15,16 +15,48 @@ const MOST_VALUES = 25_000;
 
 const tooMany = () => badRequest(`the message has more than ${MOST_VALUES} values; send a shorter list`);
 
-const [QUOTE, BACKSLASH, COMMA, BRACKET, BRACE] = Buffer.from('"\\,[{');
+const [QUOTE, BACKSLASH, COMMA, COLON, BRACKET, BRACE, END_BRACE] = Buffer.from('"\\,:[{}');
 
-/** Each value but the first of an object or array follows a comma. Text that is not JSON is refused later. */
+/**
+ * Each value but the first of an object or array follows a comma. The parser would take the last of two fields of the same name, and a proxy
+ * in front of the box perhaps the first. Text that is not JSON is refused later.
+ */
 export function boundJson(bytes: Uint8Array): void {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  /** The names in each open object. */
+  const objects: Set<string>[] = [];
   let values = 1;
+  let string = 0;
+  let stringEnd = 0;
   for (let i = 0; i < text.length; i++) {
     const byte = text[i];
-    if (byte === QUOTE) i = endOfString(text, i + 1);
-    else if ((byte === COMMA || byte === BRACKET || byte === BRACE) && ++values > MOST_VALUES) throw tooMany();
+    if (byte === QUOTE) {
+      string = i;
+      i = stringEnd = endOfString(text, i + 1);
+    } else if (byte === COLON && stringEnd > string) {
+      addName(objects.at(-1), text.toString("utf8", string, stringEnd + 1));
+      // Many colons must not read a long string many times.
+      stringEnd = string;
+    } else if (byte === END_BRACE) objects.pop();
+    else if (byte === COMMA || byte === BRACKET || byte === BRACE) {
+      if (++values > MOST_VALUES) throw tooMany();
+      if (byte === BRACE) objects.push(new Set());
+    }
+  }
+}
+
+function addName(names: Set<string> | undefined, quoted: string): void {
+  // The same name can be written with other escapes.
+  const name = quoted.includes("\\") ? decoded(quoted) : quoted.slice(1, -1);
+  if (names?.has(name)) throw badRequest(`${name.slice(0, 100)}: given twice`, name.slice(0, 100));
+  names?.add(name);
+}
+
+function decoded(quoted: string): string {
+  try {
+    return JSON.parse(quoted);
+  } catch {
+    return quoted;
   }
 }
 

@@ -151,6 +151,29 @@ it("a text that never ends is left to the parser", () => {
     expect(() => boundJson(Buffer.from(`[${open}`))).not.toThrow();
 });
 
+it.each([
+  ["at the top", '{"context":{"gkScopeId":{"value":"s"}},"context":{"gkScopeId":{"value":"t"}}}', "context"],
+  ["with other escapes", '{"context":{"gkScopeId":{"value":"s","\\u0076alue":"t"}}}', "value"],
+  ["in a list", '{"gk_voiceprint_profile_ids":{"unique_ids":[{"value":"a"},{"value":"b","value":"c"}]}}', "value"],
+])("a field that is named twice is refused: %s", async (_, body, field) => {
+  const refused = `${field}: given twice`;
+  expect(await posted(REST, "application/json", Buffer.from(body))).toMatch(/^400 .*BAD_REQUEST/s);
+  expect(await posted(REST, "application/json", Buffer.from(body))).toContain(refused);
+  expect(await posted(PATH, "application/json", Buffer.from(body))).toContain(refused);
+});
+
+it("values may repeat, and names in different objects", () => {
+  fc.assert(fc.property(fc.json(), (text) => boundJson(Buffer.from(text))));
+  for (const text of [
+    '{"a":"b","b":"a","c":"a"}',
+    '[{"a":{"a":"a:"}},{"a":1}]',
+    '{"a"::1,"b"::1}',
+    '"a":1,"a":2',
+    "}{",
+  ])
+    expect(() => boundJson(Buffer.from(text)), text).not.toThrow();
+});
+
 it("a text with half a character is refused", async () => {
   const body = Buffer.from('{"context":{"gkScopeId":{"value":"\\ud800"}}}');
   expect(await posted(REST, "application/json", body)).toMatch(/^400 .*BAD_REQUEST/s);
