@@ -34,7 +34,7 @@ import { StatusCode } from "../contract/index.js";
 import { SERVICES } from "../contract/operations.js";
 import { asStatusError } from "./call-errors.js";
 import { connectErrorOf } from "./connect-error.js";
-import { compressed, FINE, framed, GRPC, HEAD_BYTES, messageOf, plainTypeOf, trailersOf } from "./grpc-wire.js";
+import { FINE, framed, GRPC, HEAD_BYTES, messageOf, plainTypeOf, trailersOf, unexpectedFlags } from "./grpc-wire.js";
 import { requestIdOf } from "./http/transcoder.js";
 import { headerOf, type NodeRequest } from "./listen.js";
 import { Refusal } from "./refusal.js";
@@ -208,7 +208,7 @@ export function createReflection() {
         // The trailers are sent on the same stream.
         const body = stream.iterator({ destroyOnReturn: false });
         for await (const { flags, data } of transformSplitEnvelope(LONGEST_STANDARD_MESSAGE)(body)) {
-          if (flags !== 0) throw compressed();
+          if (flags !== 0) throw unexpectedFlags(flags);
           for (const part of frameOf(data)) response.write(part);
           if (stream.writableNeedDrain) await Promise.race([once(stream, "drain"), once(stream, "close")]);
         }

@@ -12,7 +12,7 @@ import { METHODS } from "../contract/operations.js";
 import { asStatusError, callerGone } from "./call-errors.js";
 import type { Call, Dispatcher } from "./dispatch.js";
 import { type HealthParts, healthCheck, LONGEST_STANDARD_MESSAGE } from "./grpc-standard.js";
-import { compressed, FINE, GRPC, HEAD_BYTES, messageOf, plainTypeOf, sendGrpc, trailersOf } from "./grpc-wire.js";
+import { FINE, GRPC, HEAD_BYTES, messageOf, plainTypeOf, sendGrpc, trailersOf, unexpectedFlags } from "./grpc-wire.js";
 import { requestIdOf } from "./http/transcoder.js";
 import { headerOf, type NodeRequest, type NodeResponse } from "./listen.js";
 import type { Log } from "./log.js";
@@ -137,7 +137,7 @@ async function onlyFrame(request: NodeRequest, limit: number): Promise<Uint8Arra
   if (all.length === 0) throw badRequest("expected one message, got none");
   if (all.length < HEAD_BYTES) throw badRequest("the message is incomplete");
   const length = new DataView(all.buffer, all.byteOffset).getUint32(1);
-  if (all[0] !== 0) throw compressed();
+  if (all[0] !== 0) throw unexpectedFlags(all[0]!);
   if (length > all.length - HEAD_BYTES) throw badRequest("the message is incomplete");
   if (length < all.length - HEAD_BYTES) throw badRequest("expected one message, got several");
   return all.subarray(HEAD_BYTES);

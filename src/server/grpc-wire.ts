@@ -42,7 +42,9 @@ export function plainMessage(trailers: Headers): void {
   );
 }
 
-export const compressed = () => badRequest("compressed gRPC messages are not supported");
+/** For calls that announce no compression: the first byte of a message has no other use. */
+export const unexpectedFlags = (flags: number) =>
+  badRequest(`a gRPC message without a grpc-encoding header must begin with the byte 0, got ${flags}`);
 
 /** The type of the response, if the messages of a gRPC call are binary and not compressed. */
 export function plainTypeOf({ method, headers }: NodeRequest): string | undefined {

@@ -186,7 +186,7 @@ describe("a malformed message is refused with the contract's status in the detai
     [
       "a compressed message without its encoding",
       Buffer.from([1, 0, 0, 0, 0]),
-      "compressed gRPC messages are not supported",
+      "a gRPC message without a grpc-encoding header must begin with the byte 0, got 1",
     ],
     ["less than the head of a message", Buffer.from([0, 0, 0]), "the message is incomplete"],
     ["half a message", framed(new Uint8Array(3), 4), "the message is incomplete"],
