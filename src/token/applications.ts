@@ -198,8 +198,9 @@ export function createApplications(options: {
     });
 
   /**
-   * Changes an application, or deletes it (`null`), and ends tokens: before the write, because a box that is killed right after it could
-   * not, and once more after the write, for tokens that were issued in between.
+   * Changes an application, or deletes it (`null`), and ends tokens at once, not after 900 s: an operator who deletes an application or a client
+   * after a leak expects that. Before the write, because a box that is killed right after it could not, and once more after the write, for
+   * tokens that were issued in between.
    */
   async function modifyEnding<Next extends StoredApplication | null>(
     applicationId: string,
@@ -263,7 +264,6 @@ export function createApplications(options: {
     },
 
     async delete(applicationId) {
-      // Ends its tokens at once, not after 900 s: an operator who deletes an application after a leak expects that.
       await modifyEnding(applicationId, ({ clients }) => ({ next: null, ended: clients.map(({ id }) => [id]) }));
     },
 
