@@ -128,8 +128,7 @@ function isGivenUp(responses: Iterable<{ readonly writableLength: number }>): bo
 class Connections {
   readonly #sockets = new Set<Socket>();
   readonly #sessions = new Map<ServerHttp2Session, Socket>();
-  /** HTTP/1.1 connections that have not sent a request yet. */
-  readonly #silent = new Set<Socket>();
+  readonly #http1 = new Set<Socket>();
   readonly #unanswered = new Set<ServerResponse>();
   #closing = false;
 
@@ -189,17 +188,16 @@ class Connections {
 
   /** May be one of HTTP/1.1. */
   connected(socket: Socket): void {
-    this.#silent.add(socket);
-    socket.once("close", () => this.#silent.delete(socket));
+    this.#http1.add(socket);
+    socket.once("close", () => this.#http1.delete(socket));
   }
 
   /** Another protocol has taken over the connection. */
   left(socket: Socket): void {
-    this.#silent.delete(socket);
+    this.#http1.delete(socket);
   }
 
   asked(request: IncomingMessage, response: ServerResponse): void {
-    this.#silent.delete(request.socket);
     this.#unanswered.add(response);
     response.once("close", () => {
       this.#unanswered.delete(response);
@@ -237,7 +235,8 @@ class Connections {
       session.close();
       this.#endIfGone(session, socket);
     }
-    for (const socket of this.#silent) socket.destroy();
+    const busy = new Set([...this.#unanswered].map(({ req }) => req.socket));
+    for (const socket of this.#http1) if (!busy.has(socket)) socket.destroy();
     for (const response of this.#unanswered) this.#endSoon(response);
   }
 
@@ -307,7 +306,6 @@ async function listenCleartext(options: ListenOptions, handler: NodeHandler): Pr
     reloadTls() {},
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      http1.closeIdleConnections();
       connections.close();
       await closed;
       stopChecking(http1);
@@ -393,8 +391,8 @@ async function listenTls(
       handler(request, response);
     },
   );
-  // Present when HTTP/1.1 is allowed, though missing in the types.
-  Object.assign(server, http1Limits(options));
+  // Present when HTTP/1.1 is allowed, though missing in the types. Node's `close` would cut off a response with bytes left to send.
+  Object.assign(server, http1Limits(options), { closeIdleConnections() {} });
   server.on("timeout", connections.quiet);
   server.on("session", (session) => connections.began(session));
   answerContinue(server);
@@ -414,7 +412,6 @@ async function listenTls(
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       connections.close();
-      (server as unknown as { closeIdleConnections?: () => void }).closeIdleConnections?.();
       await closed;
     },
     destroy: () => connections.destroy(),

@@ -400,6 +400,35 @@ test("clients of HTTP/1.1 that read nothing do not delay a stop; one whose respo
   expect(text).toContain("answered");
 });
 
+test.each(["cleartext", "TLS"])(
+  "a stop lets a client of HTTP/1.1 read the rest of its response, over %s",
+  async (transport) => {
+    const folder = await mkdtemp(join(tmpdir(), "vivavoce-listen-"));
+    const files = transport === "TLS" ? await writeCertificate(folder, "box") : undefined;
+    let asked = false;
+    const port = await listen({
+      ...patient,
+      tls: files,
+      handler: (_, response) => {
+        asked = true;
+        response.end(large);
+      },
+      upgrade: (_, socket) => socket.destroy(),
+    });
+    const socket = askOver(port.port, files && (await readFile(files.cert)), "/", "Connection: keep-alive").pause();
+    await rm(folder, { recursive: true });
+    await expect.poll(() => asked).toBe(true);
+    const closed = port.close();
+    let received = 0;
+    socket.on("data", (chunk: Buffer) => {
+      received += chunk.length;
+    });
+    socket.resume();
+    await Promise.all([closed, closing(socket)]);
+    expect(received).toBeGreaterThan(large.length);
+  },
+);
+
 test("clients of HTTP/2 that read nothing, or leave their side open, do not delay a stop", async () => {
   let asked = 0;
   const port = await listen({
