@@ -20,6 +20,7 @@ import {
   candidatesOf,
   eachOnce,
   findProfiles,
+  leftOutStatus,
   numberScored,
   profileIdOf,
 } from "./candidates.js";
@@ -59,7 +60,8 @@ export const analyzeAudio: Implementation<"analyzeAudio"> = async (deps, request
     options,
     wanted,
   );
-  return { result: await concludeAnalysis(deps, context, "AnalyzeAudio", targets, analyzed, results, attacks) };
+  const result = await concludeAnalysis(deps, context, "AnalyzeAudio", targets, analyzed, results, attacks);
+  return { result, ...leftOutStatus(parts.flatMap(({ candidates }) => candidates.leftOut)) };
 };
 
 /** Fuses the parts into one result, and keeps it for the session's decision. */

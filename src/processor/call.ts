@@ -2,7 +2,14 @@
 
 import { create, type DescMessage, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf";
 import { callLimit } from "../contract/call-limit.js";
-import { type FieldViolation, StatusCode, StatusError, StatusSchema, statusError } from "../contract/index.js";
+import {
+  type FieldViolation,
+  type Status,
+  StatusCode,
+  StatusError,
+  StatusSchema,
+  statusError,
+} from "../contract/index.js";
 import { fieldViolations } from "../contract/mandatory.js";
 import { assertOperationOptions } from "../contract/operation-options.js";
 import type { Ids, OperationOptions } from "./dependencies.js";
@@ -33,9 +40,14 @@ export async function answer<T extends DescMessage>(
 ): Promise<MessageShape<T>> {
   const requestId = requestIdOf(options, ids);
   const body = await attempt(options, requestId, work);
-  const { message = "" } = (body as { status?: { message?: string } }).status ?? {};
-  const status = create(StatusSchema, { statusCode: StatusCode.OK, message, requestId });
+  const status = okStatus(body, requestId);
   return inSinglePrecision(schema, create(schema, { ...body, status } as MessageInitShape<T>));
+}
+
+/** With the message of the answer, if it has one. */
+export function okStatus(body: object, requestId: string): Status {
+  const { message = "" } = (body as { status?: { message?: string } }).status ?? {};
+  return create(StatusSchema, { statusCode: StatusCode.OK, message, requestId });
 }
 
 /** Also for options that are no object, which `attempt` refuses. */

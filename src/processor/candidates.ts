@@ -8,15 +8,15 @@ import {
   type UniqueIdAndTag,
 } from "../contract/index.js";
 import type { CallOptions, Score } from "../engine/port.js";
-import { opened } from "../store/damaged-profiles.js";
 import {
+  type DamagedProfile,
   type Group,
   type GroupKind,
   type Id,
+  type ListedProfile,
   mayBeUsed,
   type OwnerKind,
   type Print,
-  type Profile,
   printOf,
 } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
@@ -37,11 +37,13 @@ export interface Candidates {
   readonly kind: OwnerKind;
   /** Number of prints that can be scored: trained, by a model that is installed here. */
   readonly count: number;
+  /** Prints that cannot be opened, and are not compared. */
+  readonly leftOut: readonly DamagedProfile[];
   /** Revisions of the models that made the prints. Each of these models must process the audio. */
   readonly revisions: ReadonlySet<string>;
   /** Best first. If there are many candidates, only the best are scored exactly. */
   score(analyzed: JointAnalysis, options: CallOptions): Promise<ScoredPrint[]>;
-  /** Why nothing can be scored; call it when `count` is 0. */
+  /** Why nothing can be scored; call it when `count` is 0. Throws if a print cannot be opened. */
   whyNone(set: ConfigurationSet): Promise<DecisionReason>;
 }
 
@@ -54,6 +56,16 @@ const mostGroupsWithTag = 256;
 /** How many prints the audio was compared with. The gallery compares all of them, although only its best are listed. */
 export const numberScored = ({ count }: Candidates, scored: readonly ScoredPrint[]): number =>
   scored.length > 0 && count > mostScoredDirectly ? count : scored.length;
+
+const mostNamed = 10;
+
+/** A status that names the prints that were left out, because they cannot be opened. */
+export function leftOutStatus(leftOut: readonly DamagedProfile[]): { status?: { message: string } } {
+  if (leftOut.length === 0) return {};
+  const named = leftOut.slice(0, mostNamed).map(({ id }) => id);
+  const message = `prints that cannot be opened were not compared (${leftOut.length}); restore or delete them: ${named.join(", ")}`;
+  return { status: { message } };
+}
 
 /** The prints that a request names: one by one, or as a group or watchlist. */
 export const candidatesByTarget = async (
@@ -96,8 +108,8 @@ export function assertKind(profile: FoundProfile, kind: OwnerKind, field: string
     throw invalid(field, "wrong_kind", `expected the profile of a ${kind}, got the profile of a ${profile.kind}`);
 }
 
-/** The print of a trained profile, or the whole profile if it is not trained. */
-export type FoundProfile = Print | (Profile & { readonly kind: OwnerKind });
+/** The print of a trained profile, or the whole profile if it is not trained or is damaged. */
+export type FoundProfile = Print | (ListedProfile & { readonly kind: OwnerKind });
 
 export const isPrint = (found: FoundProfile): found is Print => "profileId" in found;
 
@@ -138,7 +150,7 @@ async function profilesAmong(
   const untrained = ids.filter((id) => !trained.has(id));
   const others = untrained.length > 0 ? await deps.store.profiles.getMany(scopeId, untrained) : [];
   signal?.throwIfAborted();
-  return [...prints, ...others.map((one) => asFound(opened(one)))];
+  return [...prints, ...others.map(asFound)];
 }
 
 export const detailsOf = (found: FoundProfile) => (isPrint(found) ? printDetails(found) : profileDetails(found));
@@ -152,9 +164,21 @@ export function candidatesOf(
   const unique = eachOnce(profiles);
   const prints = unique.filter(isPrint).filter((print) => deps.models.has(print.template.revision));
   const revisions = new Set(prints.map((print) => print.template.revision));
+  const leftOut = unique.filter(isLeftOut);
   const whyNone = (set: ConfigurationSet) => reasonForNone(deps, scopeId, unique, set);
-  return candidatesIn(deps, scopeId, kind, new Set(prints.map((print) => print.profileId)), revisions, whyNone);
+  return candidatesIn(
+    deps,
+    scopeId,
+    kind,
+    new Set(prints.map((print) => print.profileId)),
+    leftOut,
+    revisions,
+    whyNone,
+  );
 }
+
+const isLeftOut = (found: FoundProfile): found is DamagedProfile & { readonly kind: OwnerKind } =>
+  "damage" in found && mayBeUsed(found);
 
 /** The members of a group or watchlist, plus the profiles in `also`. */
 export async function candidatesByGroup(
@@ -169,15 +193,15 @@ export async function candidatesByGroup(
   if (groups.reduce((sum, group) => sum + group.profileIds.length + group.ownerIds.length, 0) <= mostScoredDirectly)
     return candidatesOf(deps, scopeId, kind, [...(await membersOf(deps, scopeId, groups, tag)), ...also]);
   const given = also.filter(isPrint).map((print) => print.profileId);
-  const { valid, revisions } = await deps.galleries.search(scopeId, kind, (loaded) => {
+  const { valid, leftOut, revisions } = await deps.galleries.search(scopeId, kind, (loaded) => {
     const key = [tag, ...groups.map((group) => group.id)].join();
     const of = groups.flatMap((group) => [group.profileIds, group.ownerIds]);
     const members = loaded.remembered(key, of, () => validMembers(loaded, groups, tag));
     const more = given.filter((id) => loaded.members.has(id) && !members.has(id));
     const found = more.length === 0 ? members : new Set([...members, ...more]);
-    return { valid: found, revisions: revisionsOf(loaded, found) };
+    return { valid: found, leftOut: leftOutOf(loaded, groups, tag, also), revisions: revisionsOf(loaded, found) };
   });
-  return candidatesIn(deps, scopeId, kind, valid, revisions, async () => DecisionReason.NO_SCORES);
+  return candidatesIn(deps, scopeId, kind, valid, leftOut, revisions, async () => DecisionReason.NO_SCORES);
 }
 
 const namedBy = (groups: readonly Group[]) => ({
@@ -194,6 +218,21 @@ function validMembers({ members }: LoadedGallery, groups: readonly Group[], tag:
   if (owners.size === 0) for (const id of named) consider(id, members.get(id));
   else for (const [id, member] of members) if (named.has(id) || owners.has(member.ownerId)) consider(id, member);
   return found;
+}
+
+function leftOutOf(
+  { damaged }: LoadedGallery,
+  groups: readonly Group[],
+  tag: string,
+  also: readonly FoundProfile[],
+): DamagedProfile[] {
+  const given = also.filter(isLeftOut);
+  if (damaged.size === 0) return given;
+  const { named, owners } = namedBy(groups);
+  const members = [...damaged.values()].filter(
+    (one) => (named.has(one.id) || owners.has(one.owner.id)) && (tag === "" || one.tag === tag),
+  );
+  return [...new Map([...given, ...members].map((one) => [one.id, one])).values()];
 }
 
 /** When all prints of the scope are of one model, there is no need to look at each member. */
@@ -244,11 +283,11 @@ export async function membersOf(
   const { named, owners } = namedBy(groups);
   const found = await profilesAmong(deps, scopeId, [...named]);
   const owned = owners.size > 0 ? await deps.store.profiles.ofOwners(scopeId, [...owners]) : [];
-  return [...found, ...owned.map((one) => asFound(opened(one)))].filter((one) => tag === "" || one.tag === tag);
+  return [...found, ...owned.map(asFound)].filter((one) => tag === "" || one.tag === tag);
 }
 
-const asFound = (profile: Profile): FoundProfile =>
-  profile.template && mayBeUsed(profile)
+const asFound = (profile: ListedProfile): FoundProfile =>
+  "template" in profile && profile.template && mayBeUsed(profile)
     ? printOf(profile, profile.template)
     : { ...profile, kind: profile.owner.kind };
 
@@ -257,6 +296,7 @@ function candidatesIn(
   scopeId: Id,
   kind: OwnerKind,
   valid: ReadonlySet<Id>,
+  leftOut: readonly DamagedProfile[],
   revisions: ReadonlySet<string>,
   whyNone: Candidates["whyNone"],
 ): Candidates {
@@ -273,12 +313,16 @@ function candidatesIn(
   return {
     kind,
     count: valid.size,
+    leftOut,
     revisions,
     async score(analyzed, options) {
       const ids = valid.size > mostScoredDirectly ? await likeliest(analyzed) : [...valid];
       return scoreExactly(deps, scopeId, ids, analyzed, options);
     },
-    whyNone,
+    async whyNone(set) {
+      if (leftOut[0]) throw leftOut[0].damage;
+      return whyNone(set);
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-import { candidatesByTarget, numberScored } from "./candidates.js";
+import { candidatesByTarget, leftOutStatus, numberScored } from "./candidates.js";
 import { analyzeAndCompare, fraudPart } from "./check.js";
 import { concludeCheck, scoreOf, voiceprintResult } from "./check-result.js";
 import { openContext } from "./context.js";
@@ -21,5 +21,6 @@ export const detectKnownFraudsters: Implementation<"detectKnownFraudsters"> = as
       voiceprintResults: result.scored.map(voiceprintResult),
       numberOfPrints: numberScored(candidates, result.scored),
     },
+    ...leftOutStatus(candidates.leftOut),
   };
 };

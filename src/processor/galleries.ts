@@ -3,7 +3,7 @@
  * and reads only the changes. Each model has its own gallery; prints of a model that is not installed here are in none.
  */
 import type { Gallery } from "../engine/port.js";
-import type { Id, OwnerKind, Print, Store } from "../store/port.js";
+import type { DamagedProfile, Id, OwnerKind, Print, Store } from "../store/port.js";
 import type { Models } from "./models.js";
 
 export interface GalleryMember {
@@ -18,6 +18,8 @@ export interface LoadedGallery {
   readonly galleries: ReadonlyMap<string, Gallery>;
   /** Every print that can be scored. */
   readonly members: ReadonlyMap<Id, GalleryMember>;
+  /** Prints that cannot be opened. */
+  readonly damaged: ReadonlyMap<Id, DamagedProfile>;
   /** Number of prints by model revision, including prints that cannot be scored. */
   counts(): Map<string, { prints: number; calibrationModelId: string }>;
   /**
@@ -42,6 +44,7 @@ const mostRemembered = 16;
 class Slot implements LoadedGallery {
   readonly galleries = new Map<string, Gallery>();
   readonly members = new Map<Id, GalleryMember>();
+  readonly damaged = new Map<Id, DamagedProfile>();
   /** Prints whose models are not installed here, with the revisions of these models. */
   readonly #unscored = new Map<Id, string>();
   /** Shared strings for each model's revision and name, so that a million prints do not each hold a copy. */
@@ -85,6 +88,8 @@ class Slot implements LoadedGallery {
       this.#unscored.set(profileId, revision);
       return;
     }
+    // A print that was restored is new here, though the version is the same.
+    if (!this.members.has(profileId)) this.#memories.clear();
     gallery.set(profileId, template.embedding);
     this.galleries.set(revision, gallery);
     this.members.set(profileId, { ownerId, tag, revision });
@@ -92,6 +97,8 @@ class Slot implements LoadedGallery {
 
   remove(id: Id): void {
     this.#unscored.delete(id);
+    this.damaged.delete(id);
+    if (!this.members.has(id)) return;
     const revision = this.members.get(id)?.revision;
     const gallery = revision === undefined ? undefined : this.galleries.get(revision);
     gallery?.delete(id);
@@ -108,6 +115,7 @@ class Slot implements LoadedGallery {
     for (const gallery of this.galleries.values()) gallery.close();
     this.galleries.clear();
     this.members.clear();
+    this.damaged.clear();
     this.#unscored.clear();
     this.#memories.clear();
   }
@@ -177,18 +185,28 @@ export class Galleries {
       const version = await profiles.printsVersion(scopeId);
       // An interrupted load may have left prints that have been erased since.
       slot.clear();
-      for await (const print of profiles.prints(scopeId, kind)) await this.#put(slot, print);
+      const damaged = (profile: DamagedProfile) => slot.damaged.set(profile.id, profile);
+      for await (const print of profiles.prints(scopeId, kind, damaged)) await this.#put(slot, print);
       slot.version = version;
       return;
     }
-    if ((await profiles.printsVersion(scopeId)) === slot.version) return;
-    const changed = await profiles.printsChangedSince(scopeId, slot.version);
-    const prints = new Map((await profiles.printsOf(scopeId, changed.ids)).map((print) => [print.profileId, print]));
-    for (const id of changed.ids) {
+    const isSame = (await profiles.printsVersion(scopeId)) === slot.version;
+    if (isSame && slot.damaged.size === 0) return;
+    const changed = isSame
+      ? { version: slot.version, ids: [] }
+      : await profiles.printsChangedSince(scopeId, slot.version);
+    // A print that is restored from a backup does not change the version.
+    const ids = [...new Set([...changed.ids, ...slot.damaged.keys()])];
+    const damaged: DamagedProfile[] = [];
+    const found = await profiles.printsOf(scopeId, ids, (profile) => damaged.push(profile));
+    const prints = new Map(found.map((print) => [print.profileId, print]));
+    for (const id of ids) {
       const print = prints.get(id);
       if (print?.kind === kind) await this.#put(slot, print);
       else slot.remove(id);
     }
+    slot.damaged.clear();
+    for (const profile of damaged) if (profile.owner.kind === kind) slot.damaged.set(profile.id, profile);
     slot.version = changed.version;
   }
 

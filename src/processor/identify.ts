@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { IdentifyResultSchema } from "../contract/index.js";
 import type { AnalyzedAudio, PartResult } from "./analyzed-audio.js";
-import { candidatesByTarget } from "./candidates.js";
+import { candidatesByTarget, leftOutStatus } from "./candidates.js";
 import { analyzeAndCompare, authenticationPart } from "./check.js";
 import { concludeCheck, scoreOf, voiceprintResult } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
@@ -16,7 +16,8 @@ export const identify: Implementation<"identify"> = async (deps, request, option
   const candidates = await candidatesByTarget(deps, scopeId, "person", request.target, options);
   const part = authenticationPart(candidates, set);
   const { analyzed, results } = await analyzeAndCompare(deps, context, source, request, [part], options);
-  return { result: await concludeIdentification(deps, context, "Identify", analyzed, results[0]!) };
+  const result = await concludeIdentification(deps, context, "Identify", analyzed, results[0]!);
+  return { result, ...leftOutStatus(candidates.leftOut) };
 };
 
 /** Returns the result and stores it for the session's decision. */

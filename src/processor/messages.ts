@@ -12,7 +12,7 @@ import {
   type VoiceprintDetailsSchema,
 } from "../contract/index.js";
 import type { ModelInfo } from "../engine/port.js";
-import type { Id, OwnerKind, Print, ProcessedAudio, Profile, RecordedConsent } from "../store/port.js";
+import type { Id, ListedProfile, OwnerKind, Print, ProcessedAudio, RecordedConsent } from "../store/port.js";
 import { type Risk, riskFigures } from "../voiceprint/risk.js";
 
 export const uniqueId = (value: Id): MessageInitShape<typeof UniqueIdSchema> => ({ value });
@@ -83,7 +83,7 @@ export function audioDetails(audio: DescribedAudio): MessageInitShape<typeof Aud
 
 export const ownerType = (kind: OwnerKind): OwnerType => (kind === "person" ? OwnerType.PERSON : OwnerType.FRAUDSTER);
 
-export const profileDetails = (profile: Profile): MessageInitShape<typeof VoiceprintDetailsSchema> => ({
+export const profileDetails = (profile: ListedProfile): MessageInitShape<typeof VoiceprintDetailsSchema> => ({
   gkVoiceprintProfileId: uniqueId(profile.id),
   gkOwnerId: uniqueId(profile.owner.id),
   ownerType: ownerType(profile.owner.kind),

@@ -14,7 +14,6 @@ import {
   SessionsProcessor,
   StatusCode,
   type StatusError,
-  StatusSchema,
   statusError,
   VoiceprintProfileRetrainingSchema,
   VoiceprintProfileStatusDetailsSchema,
@@ -38,7 +37,7 @@ import {
 import type { FieldRate } from "../voiceprint/field-rates.js";
 import { addMediaSegment } from "./add-media-segment.js";
 import { analyzeAudio } from "./analyze-audio.js";
-import { answer, attempt, parseRequest, requestIdOf } from "./call.js";
+import { answer, attempt, okStatus, parseRequest, requestIdOf } from "./call.js";
 import { checkWatchlistConsistency } from "./check-watchlist-consistency.js";
 import {
   type Clock,
@@ -231,14 +230,16 @@ export class VoiceprintsProcessor implements Operations, LiveOperations {
   ): AsyncGenerator<ListenResponse> {
     const requestId = requestIdOf(options, this.#deps.ids);
     const stream = requests[Symbol.asyncIterator]();
-    const status = create(StatusSchema, { statusCode: StatusCode.OK, requestId });
     try {
       const { done, value } = await stream.next();
       if (done) throw badStream("the stream ended before its first message");
       const { content } = parseRequest(ListenRequestSchema, value);
       if (content.case !== "start") throw badStream(`the first message must be start, got ${content.case}`);
       for await (const response of listen(this.#deps, content.value, listenRequests(stream), options))
-        yield inSinglePrecision(ListenResponseSchema, create(ListenResponseSchema, { ...response, status }));
+        yield inSinglePrecision(
+          ListenResponseSchema,
+          create(ListenResponseSchema, { ...response, status: okStatus(response, requestId) }),
+        );
     } catch (error) {
       const failure = (options.signal?.aborted && callFailure(options.signal.reason)) || failureOf(error);
       failure.status.requestId = requestId;

@@ -217,6 +217,7 @@ export class Dispatcher {
       try {
         for await (const response of operations.listen(requests.received(), options)) {
           entry?.observe(response);
+          observation.answered(response);
           this.#measureLive(response);
           yield response;
         }
@@ -349,6 +350,7 @@ export class Dispatcher {
     try {
       const response = await run(observation.timing);
       stamp(response, call.requestId);
+      observation.answered(response);
       this.#measure(method.name, response, observation.timing);
       return response;
     } catch (error) {
@@ -368,6 +370,10 @@ export class Dispatcher {
     this.#running++;
     return {
       timing,
+      /** A message beside a result says what the result leaves out. */
+      answered: (response: Message): void => {
+        reason ||= (response as { status?: { message?: string } }).status?.message || undefined;
+      },
       failed: (error: unknown): StatusError => {
         const refused = asStatusError(error);
         refused.status.requestId = call.requestId;

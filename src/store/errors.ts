@@ -60,3 +60,14 @@ export class SealError extends Error {
     super(message);
   }
 }
+
+/** The key of one profile is missing; the others of its scope can be used. */
+export class ProfileKeyLostError extends SealError {
+  constructor(profileId: string) {
+    super(
+      "key-lost",
+      `the key of profile ${profileId} is missing (the key files are damaged, or older than the database): ` +
+        "restore the keys from a backup, or delete the profile and enroll the person again",
+    );
+  }
+}

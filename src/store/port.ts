@@ -169,13 +169,16 @@ export interface Profile {
   readonly consent?: RecordedConsent;
 }
 
-/** What was stored of it was altered or moved. The name is empty if it cannot be opened either. */
+/** What was stored of it was altered or moved, or its key is lost. The name is empty if it cannot be opened either. */
 export interface DamagedProfile extends Omit<Profile, "template"> {
   readonly damage: SealError;
 }
 
 /** As lists have it: a damaged profile must not hide the others. */
 export type ListedProfile = Profile | DamagedProfile;
+
+/** Called with a print that cannot be opened, and is left out. */
+export type OnDamaged = (profile: DamagedProfile) => void;
 
 /** Consent is recorded afterwards. */
 export type NewProfile = Omit<Profile, "generation" | "consent">;
@@ -341,9 +344,9 @@ export interface Store {
      */
     erase(scopeId: Id, id: Id, onUnopened?: OnUnopened): Promise<boolean>;
     /** All trained prints of a scope and kind, for galleries. */
-    prints(scopeId: Id, kind: OwnerKind): AsyncIterable<Print>;
+    prints(scopeId: Id, kind: OwnerKind, onDamaged?: OnDamaged): AsyncIterable<Print>;
     /** Those of these ids that are trained, in any order. */
-    printsOf(scopeId: Id, ids: readonly Id[]): Promise<Print[]>;
+    printsOf(scopeId: Id, ids: readonly Id[], onDamaged?: OnDamaged): Promise<Print[]>;
     /** Increases with every change of a print in the scope: a loaded gallery compares it before it answers. */
     printsVersion(scopeId: Id): Promise<number>;
     /** Ids of prints written or erased since `version`; all that ever changed if the store is older than `version` (restored). */

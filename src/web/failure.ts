@@ -1,3 +1,4 @@
+import { isDamage } from "../store/damaged-profiles.js";
 import { strings } from "./strings.js";
 
 /** The voice model did not arrive; the message is for the person. */
@@ -24,6 +25,6 @@ export const startFailureText = (error: unknown): string =>
 /** Operations report an error of the store as the cause of theirs, whose code is a number. */
 function storeCodeOf(error: unknown): string | null {
   for (let at = error; at instanceof Error; at = at.cause)
-    if ("code" in at && typeof at.code === "string") return at.code;
+    if ("code" in at && typeof at.code === "string") return isDamage(at) ? "damaged" : at.code;
   return null;
 }

@@ -57,8 +57,10 @@ test("a lost key gives an error that names the profile; the rest of the scope st
       expect(error).toMatchObject({ code: 56 });
     }
     const audio = await world.heard(take(9, 4));
-    const target = { case: "gkVoiceprintProfileIds", value: list(healthy) } as const;
-    expect((await processor.identify({ context, audio, target })).result!.voiceprintResults).toHaveLength(1);
+    const target = { case: "gkVoiceprintProfileIds", value: list(healthy, trained) } as const;
+    const { result, status } = await processor.identify({ context, audio, target });
+    expect(result!.voiceprintResults).toHaveLength(1);
+    expect(status!.message).toContain(`not compared (1); restore or delete them: ${trained.value}`);
     let prints = 0;
     for await (const _ of store.profiles.prints(scopeA, "person")) prints++;
     expect(prints).toBe(1);

@@ -380,7 +380,7 @@ describe("a call", () => {
     ]);
   });
 
-  it("is logged with its client, and a refusal with its reason, but with nothing that the caller sent", async () => {
+  it("is logged with its client, and a refusal with its reason, a message beside a result too, but with nothing that the caller sent", async () => {
     const away = new StoreError("unavailable", "the database does not answer", {
       cause: Object.assign(new AggregateError([]), { code: "ECONNREFUSED" }),
     });
@@ -389,7 +389,7 @@ describe("a call", () => {
       verify: async () => {
         const failure = failures.pop();
         if (failure) throw failure;
-        return create(verify.output);
+        return create(verify.output, { status: { message: "one print cannot be opened" } });
       },
     });
     const stranger: Guard = {
@@ -408,7 +408,7 @@ describe("a call", () => {
     expect(about).toEqual([
       ["NOT_FOUND", "bank", undefined],
       ["BUSY", "bank", "the database does not answer; try again: the database does not answer: ECONNREFUSED"],
-      ["OK", "bank", undefined],
+      ["OK", "bank", "one print cannot be opened"],
       ["NOT_AUTHORIZED", call().address, "the token has expired"],
     ]);
   });

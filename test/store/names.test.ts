@@ -98,9 +98,39 @@ test("that are not sealed are refused once all were, also at later starts", asyn
   for (let start = 0; start < 2; start++) {
     store = await openEmbeddedStore(folder);
     await expect(store.profiles.get("scope", "mallory")).rejects.toMatchObject({ name: "SealError", code: "damaged" });
-    expect((await store.profiles.list("scope", null, 10)).map(({ id }) => id)).toEqual(["alice"]);
+    const listed = (await store.profiles.list("scope", null, 10)).map((one) => [one.owner.externalId, "damage" in one]);
+    expect(listed).toEqual([
+      ["alice", false],
+      ["", true],
+    ]);
     await store.close();
   }
+});
+
+test("of a profile whose row is not JSON any more are empty in lists, which mark it and have the others", async () => {
+  const folder = await withEmptyDatabase(join(root, "altered"));
+  let store = await openEmbeddedStore(folder);
+  for (const name of ["alice", "bob", "carol"])
+    await store.profiles.create(profileOf("scope", name, { id: name, tag: name }));
+  await store.close();
+  const database = await openEmbeddedDatabase(join(folder, "database"));
+  await database.query("UPDATE vivavoce.profiles SET data = '{' WHERE id = 'bob'");
+  await database.query("UPDATE vivavoce.profiles SET consent = '{' WHERE id = 'carol'");
+  await database.close();
+  store = await openEmbeddedStore(folder);
+  const listed = await store.profiles.list("scope", null, 10);
+  expect(listed.map((one) => [one.id, one.tag, one.owner.externalId, "damage" in one])).toEqual([
+    ["alice", "alice", "alice", false],
+    ["bob", "bob", "", true],
+    ["carol", "carol", "", true],
+  ]);
+  for (const id of ["bob", "carol"]) {
+    await expect(store.profiles.get("scope", id)).rejects.toThrow(
+      `the row of profile ${id} was altered; restore it from a backup`,
+    );
+    expect(await store.profiles.erase("scope", id)).toBe(true);
+  }
+  await store.close();
 });
 
 test("are not found without the scope's secret, and no owner is created a second time", async () => {

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { AudioValidity, EnrollReason } from "../../src/contract/index.js";
 import type { Measures } from "../../src/engine/port.js";
 import { levelOf } from "../../src/microphone/index.js";
-import { SealError, type SealErrorCode } from "../../src/store/errors.js";
+import { ProfileKeyLostError, SealError, type SealErrorCode } from "../../src/store/errors.js";
 import { adviceFor } from "../../src/web/advice.js";
 import { failureText } from "../../src/web/failure.js";
 import { Fourier, MelSpectrogram, melBands } from "../../src/web/mel-spectrogram.js";
@@ -82,8 +82,9 @@ test("has a text for every refusal of the contract", () => {
   expect(refusals.filter((name) => !(name in strings.refusals))).toEqual([]);
 });
 
-test("an error of the keys concerns all voices, damage only one", () => {
+test("an error of the keys concerns all voices, damage or the key of a profile only one", () => {
   const text = (code: SealErrorCode) => failureText(new Error("56", { cause: new SealError(code, "") }));
   expect([text("wrong-key"), text("key-lost")]).toEqual([strings.storage.unreadable, strings.storage.unreadable]);
   expect(text("damaged")).toBe(strings.damaged);
+  expect(failureText(new ProfileKeyLostError("ada"))).toBe(strings.damaged);
 });

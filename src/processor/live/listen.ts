@@ -11,9 +11,10 @@ import {
   VerifyResultSchema,
 } from "../../contract/index.js";
 import type { LiveOptions } from "../../contract/operations.js";
+import type { DamagedProfile } from "../../store/port.js";
 import type { PartResult } from "../analyzed-audio.js";
 import { findSeparation, refuseSeparation } from "../caller-voice.js";
-import { assertKind, candidatesByTarget, candidatesOf, findOneProfile } from "../candidates.js";
+import { assertKind, candidatesByTarget, candidatesOf, findOneProfile, leftOutStatus } from "../candidates.js";
 import { authenticationPart, type Part } from "../check.js";
 import { partRisk } from "../check-result.js";
 import { type OpenContext, openContext } from "../context.js";
@@ -60,7 +61,7 @@ export async function* listen(
 ): AsyncGenerator<Response> {
   const call = await LiveCall.open(deps, start, options);
   try {
-    yield { event: { case: "started", value: {} } };
+    yield { event: { case: "started", value: {} }, ...leftOutStatus(call.leftOut) };
     for await (const request of requests) {
       options.signal?.throwIfAborted();
       await call.take(request);
@@ -154,6 +155,10 @@ class LiveCall {
       throw error;
     }
     return call;
+  }
+
+  get leftOut(): DamagedProfile[] {
+    return this.parties.flatMap(({ task }) => task.leftOut ?? []);
   }
 
   get isDone(): boolean {
@@ -317,7 +322,11 @@ async function openTask(
   const onLook = (netSpeechSeconds: number, result: PartResult, part: Part, isFinal: boolean) =>
     report({ case: "checkpoint", value: checkpointOf(netSpeechSeconds, result, part, isFinal) });
   const check = async <Result>(plan: CheckPlan<Result>, asResult: (result: Result) => LiveResult) =>
-    checkTask(await openLiveCheck(deps, context, { ...plan, onLook }, source, options), asResult);
+    checkTask(
+      await openLiveCheck(deps, context, { ...plan, onLook }, source, options),
+      asResult,
+      plan.parts.flatMap(({ candidates }) => candidates.leftOut),
+    );
   switch (task.case) {
     case "verify": {
       const path = `${field}.verify.gk_voiceprint_profile_id`;
@@ -366,7 +375,12 @@ async function openTask(
 }
 
 /** A check as a task; `asResult` converts its result. */
-const checkTask = <Result>(check: LiveCheck<Result>, asResult: (result: Result) => LiveResult): LiveTask => ({
+const checkTask = <Result>(
+  check: LiveCheck<Result>,
+  asResult: (result: Result) => LiveResult,
+  leftOut: readonly DamagedProfile[],
+): LiveTask => ({
+  leftOut,
   get score() {
     return check.score;
   },

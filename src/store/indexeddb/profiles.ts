@@ -1,14 +1,15 @@
 /** Owners, profiles with their segments and templates, and the prints that galleries load. */
-import { readListed } from "../damaged-profiles.js";
+import { opened, printsAmong, readListed } from "../damaged-profiles.js";
 import { decodeTemplate, encodeTemplate, joinProcessed, splitProcessed } from "../encoding.js";
+import { ProfileKeyLostError } from "../errors.js";
 import {
   type EnrollmentSegment,
   type Id,
   type ListedProfile,
   mayBeUsed,
+  type OnDamaged,
   type Print,
   type Profile,
-  printOf,
   type Store,
 } from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
@@ -39,16 +40,19 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
     return owner && (await db.getFromIndex("profiles", "tag", [scopeId, owner.id, tag]));
   }
 
-  async function readAll(scopeId: Id, stored: readonly StoredProfile[]): Promise<Profile[]> {
+  async function readAll(scopeId: Id, stored: readonly StoredProfile[]): Promise<ListedProfile[]> {
     const sealed = stored.flatMap(({ id, sealed: bytes }) =>
       bytes ? [{ place: profilePlace("template", scopeId, id), bytes }] : [],
     );
-    const opened = await vault.openAll(scopeId, sealed);
+    const templates = await vault.openAll(scopeId, sealed);
     let next = 0;
-    return stored.flatMap(({ sealed: bytes, keyId: _, ...plain }) => {
-      const template = bytes ? opened[next++] : null;
+    const parts = stored.map((profile) => ({ profile, bytes: profile.sealed && templates[next++] }));
+    const keyIds = parts.flatMap(({ profile, bytes }) => (profile.sealed && !bytes ? [profile.keyId] : []));
+    const destroyed = keyIds.length > 0 ? await vault.ring.shelf.destroyedOf(scopeId, keyIds) : new Set();
+    return parts.flatMap(({ profile: { sealed, keyId, ...plain }, bytes }): ListedProfile[] => {
+      if (bytes || !sealed) return [{ ...plain, template: bytes ? decodeTemplate(bytes) : null }];
       // A profile whose key was destroyed in the meantime is erased.
-      return bytes && !template ? [] : [{ ...plain, template: template ? decodeTemplate(template) : null }];
+      return destroyed.has(keyId) ? [] : [{ ...plain, damage: new ProfileKeyLostError(plain.id) }];
     });
   }
 
@@ -60,7 +64,8 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
     );
 
   async function readOne(scopeId: Id, stored: StoredProfile | undefined): Promise<Profile | null> {
-    return (stored && (await readAll(scopeId, [stored]))[0]) ?? null;
+    const [profile] = stored ? await readAll(scopeId, [stored]) : [];
+    return profile ? opened(profile) : null;
   }
 
   async function storedOf(scopeId: Id, ids: readonly Id[]): Promise<StoredProfile[]> {
@@ -69,9 +74,13 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
     return stored.flatMap((profile) => profile ?? []);
   }
 
-  async function readPrints(scopeId: Id, stored: readonly StoredProfile[]): Promise<Print[]> {
+  async function readPrints(
+    scopeId: Id,
+    stored: readonly StoredProfile[],
+    onDamaged: OnDamaged | undefined,
+  ): Promise<Print[]> {
     const trained = stored.filter((profile) => profile.sealed !== null && mayBeUsed(profile));
-    return (await readAll(scopeId, trained)).map((profile) => printOf(profile, profile.template!));
+    return printsAmong(await listed(scopeId, trained), onDamaged);
   }
 
   /** To seal more for the profile; `null` if it does not exist or its key was destroyed, which means that it is erased. */
@@ -220,16 +229,16 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
 
     erase: (scopeId, id, onUnopened) => eraseProfile(context, scopeId, id, onUnopened),
 
-    async *prints(scopeId, kind) {
+    async *prints(scopeId, kind, onDamaged) {
       for (let after: Id | null | undefined = null; after !== undefined; ) {
         const stored: StoredProfile[] = await db.getAll("profiles", afterId(scopeId, after), PRINTS_AT_ONCE);
         const ofKind = stored.filter(({ owner }) => owner.kind === kind);
-        yield* await readPrints(scopeId, ofKind);
+        yield* await readPrints(scopeId, ofKind, onDamaged);
         after = stored.at(-1)?.id;
       }
     },
 
-    printsOf: async (scopeId, ids) => readPrints(scopeId, await storedOf(scopeId, ids)),
+    printsOf: async (scopeId, ids, onDamaged) => readPrints(scopeId, await storedOf(scopeId, ids), onDamaged),
 
     async printsVersion(scopeId) {
       return (await db.get("scopes", scopeId))?.printsVersion ?? 0;

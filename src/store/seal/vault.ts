@@ -6,7 +6,7 @@
  * and are bound to their place (scope, kind, profile or session, record): they cannot be opened in another row.
  * Format 2: embeddings are turned by their scope's secret first (transform.ts). Format 1 is older, or holds no embeddings.
  */
-import { SealError } from "../errors.js";
+import { ProfileKeyLostError, SealError } from "../errors.js";
 import type { AeadKey } from "./aead.js";
 import { type DataKey, fromHex, type KeyId, type KeyRing, keyLost, toHex } from "./key-ring.js";
 import { turn, turnBack } from "./transform.js";
@@ -107,12 +107,7 @@ export class Vault {
 
   /** Tells an erased profile (its key was destroyed) from a lost key, which must not be mistaken for an erasure. */
   async assertDestroyed(scopeId: string, profileId: string, keyId: KeyId): Promise<void> {
-    if ((await this.ring.shelf.destroyedOf(scopeId, [keyId])).has(keyId)) return;
-    throw new SealError(
-      "key-lost",
-      `the key of profile ${profileId} is missing (the key files are damaged, or older than the database): ` +
-        "restore the keys from a backup, or delete the profile and enroll the person again",
-    );
+    if (!(await this.ring.shelf.destroyedOf(scopeId, [keyId])).has(keyId)) throw new ProfileKeyLostError(profileId);
   }
 
   async #sealWith({ id, key }: DataKey, place: Place, content: Uint8Array, format: number): Promise<Uint8Array> {

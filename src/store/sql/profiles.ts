@@ -1,20 +1,19 @@
 /** Owners, profiles with their segments and templates, and the prints that galleries load. */
-import { readListed } from "../damaged-profiles.js";
+import { opened, printsAmong, readListed } from "../damaged-profiles.js";
 import { decodeJson, decodeTemplate, encodeTemplate, joinProcessed, splitProcessed } from "../encoding.js";
-import { SealError } from "../errors.js";
-import {
-  type EnrollmentSegment,
-  type Id,
-  type ListedProfile,
-  mayBeUsed,
-  type NamelessOwner,
-  type NewProfile,
-  type PlainProcessed,
-  type Print,
-  type Profile,
-  printOf,
-  type RecordedConsent,
-  type Store,
+import { ProfileKeyLostError, SealError } from "../errors.js";
+import type {
+  EnrollmentSegment,
+  Id,
+  ListedProfile,
+  NamelessOwner,
+  NewProfile,
+  OwnerKind,
+  PlainProcessed,
+  Print,
+  Profile,
+  RecordedConsent,
+  Store,
 } from "../port.js";
 import type { DataKey, KeyId } from "../seal/key-ring.js";
 import { keyIdOf, profilePlace, segmentPlace } from "../seal/vault.js";
@@ -27,6 +26,9 @@ import { escapeText, keyOf, rowKey, textOrNull, unescapeText } from "./text.js";
 interface ProfileRow extends Record<string, unknown> {
   readonly scope: string;
   readonly id: string;
+  readonly owner: string;
+  readonly kind: OwnerKind;
+  readonly tag: string;
   readonly print_type: string | null;
   readonly print_version: number;
   readonly generation: number | string;
@@ -42,7 +44,7 @@ interface ProfileRow extends Record<string, unknown> {
 
 /** Owners never change, so a profile's data includes its owner: reading a profile reads one row. */
 const PROFILE =
-  "SELECT scope, id, print_type, print_version, generation, status, key_id, data, name, template, consent FROM vivavoce.profiles";
+  "SELECT scope, id, owner, kind, tag, print_type, print_version, generation, status, key_id, data, name, template, consent FROM vivavoce.profiles";
 const OWNER_ID = "(SELECT o.id FROM vivavoce.owners o WHERE o.scope = $1 AND o.kind = $2 AND o.external = $3)";
 
 const PRINTS_AT_ONCE = 2_000;
@@ -68,28 +70,25 @@ export function createOwners({ database, names }: SqlContext): Store["owners"] {
 export function createProfiles(context: SqlContext): Store["profiles"] {
   const { database, vault, names } = context;
 
-  /** A lost key is an error when one profile is requested; lists leave such a profile out, so that the others can be used. */
+  /** A damaged profile is an error when it alone is requested; lists mark it, so that the others can be used. */
   async function selectOne(scopeId: Id, where: string, values: readonly unknown[]): Promise<Profile | null> {
-    const [row] = await database.query<ProfileRow>(`${PROFILE} ${where}`, values);
-    if (!row) return null;
-    if (row.name === null) throw unsealed(plainOf(row).id);
-    const [profile] = await readProfiles(context, [row]);
-    if (!profile) await vault.assertDestroyed(scopeId, plainOf(row).id, row.key_id);
-    return profile ?? null;
+    const rows = await database.query<ProfileRow>(`${PROFILE} ${where}`, values);
+    const [profile] = await readProfiles(context, scopeId, rows);
+    return profile ? opened(profile) : null;
   }
 
-  const listed = (rows: readonly ProfileRow[]): Promise<ListedProfile[]> =>
+  const listed = (scopeId: Id, rows: readonly ProfileRow[]): Promise<ListedProfile[]> =>
     readListed(
       rows,
-      (some) => readProfiles(context, some),
+      (some) => readProfiles(context, scopeId, some),
       async (row, damage) => {
-        const [named] = await readProfiles(context, [{ ...row, template: null }]).catch(() => []);
-        return { ...(named ?? nameless(row)), damage };
+        const [named] = await readProfiles(context, scopeId, [{ ...row, template: null }]).catch(() => []);
+        return { ...(named ?? nameless(scopeId, row)), damage };
       },
     );
 
-  async function select(where: string, values: readonly unknown[]): Promise<ListedProfile[]> {
-    return listed(await database.query<ProfileRow>(`${PROFILE} ${where}`, values));
+  async function select(scopeId: Id, where: string, values: readonly unknown[]): Promise<ListedProfile[]> {
+    return listed(scopeId, await database.query<ProfileRow>(`${PROFILE} ${where}`, values));
   }
 
   /** To seal more for the profile; `null` if it does not exist or its key was destroyed, which means that it is erased. */
@@ -102,12 +101,6 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     const key = await vault.key(scopeId, row.key_id);
     if (!key) await vault.assertDestroyed(scopeId, id, row.key_id);
     return key && { key, generation: Number(row.generation) };
-  }
-
-  /** Of trained profiles. */
-  async function printsIn(rows: readonly ProfileRow[]): Promise<Print[]> {
-    const profiles = await readProfiles(context, rows);
-    return profiles.filter(mayBeUsed).map((profile) => printOf(profile, profile.template!));
   }
 
   return {
@@ -143,7 +136,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     get: (scopeId, id) => selectOne(scopeId, "WHERE scope = $1 AND id = $2", rowKey(scopeId, id)),
 
     getMany: (scopeId, ids) =>
-      select("WHERE scope = $1 AND id = ANY($2::text[])", [keyOf(scopeId), [...new Set(ids)].map(escapeText)]),
+      select(scopeId, "WHERE scope = $1 AND id = ANY($2::text[])", [keyOf(scopeId), [...new Set(ids)].map(escapeText)]),
 
     async find(scopeId, kind, externalId, tag) {
       const profile = await selectOne(scopeId, `WHERE scope = $1 AND owner = ${OWNER_ID} AND tag = $4`, [
@@ -166,7 +159,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
           last,
           wanted,
         ]);
-        found.push(...(await listed(rows)));
+        found.push(...(await listed(scopeId, rows)));
         // A short page means the end, so profiles erased meanwhile must not make a page short.
         if (rows.length < wanted) break;
         last = rows.at(-1)!.id;
@@ -183,7 +176,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
     },
 
     ofOwners: (scopeId, ownerIds) =>
-      select("WHERE scope = $1 AND owner = ANY($2::text[]) ORDER BY position", [
+      select(scopeId, "WHERE scope = $1 AND owner = ANY($2::text[]) ORDER BY position", [
         keyOf(scopeId),
         [...new Set(ownerIds)].map(escapeText),
       ]),
@@ -271,17 +264,17 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
 
     erase: (scopeId, id, onUnopened) => eraseProfile(context, scopeId, id, onUnopened),
 
-    async *prints(scopeId, kind) {
+    async *prints(scopeId, kind, onDamaged) {
       const batch = `${PROFILE} WHERE scope = $1 AND kind = $2 AND template IS NOT NULL AND id > $3
         ORDER BY id LIMIT ${PRINTS_AT_ONCE}`;
       for (let after: string | undefined = ""; after !== undefined; ) {
         const rows: ProfileRow[] = await database.query<ProfileRow>(batch, [keyOf(scopeId), kind, after]);
-        yield* await printsIn(rows);
+        yield* printsAmong(await listed(scopeId, rows), onDamaged);
         after = rows.at(-1)?.id;
       }
     },
 
-    async printsOf(scopeId, ids) {
+    async printsOf(scopeId, ids, onDamaged) {
       const wanted = [...new Set(ids)].map(escapeText);
       const found: Print[] = [];
       for (let at = 0; at < wanted.length; at += PRINTS_AT_ONCE) {
@@ -289,7 +282,7 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
           `${PROFILE} WHERE scope = $1 AND id = ANY($2::text[]) AND template IS NOT NULL`,
           [keyOf(scopeId), wanted.slice(at, at + PRINTS_AT_ONCE)],
         );
-        found.push(...(await printsIn(rows)));
+        found.push(...printsAmong(await listed(scopeId, rows), onDamaged));
       }
       return found;
     },
@@ -397,11 +390,24 @@ async function insertSegment(tx: Queries, profile: readonly string[], row: Segme
 type PlainProfile = Pick<Profile, "id" | "scopeId" | "tag" | "createdAt"> & { readonly owner: NamelessOwner };
 
 /** The data names the place that the sealed parts are bound to: if all of them were copied from another row, only this shows it. */
-function plainOf({ scope, id, data }: ProfileRow): PlainProfile {
-  const plain: PlainProfile = JSON.parse(data);
+function plainOf({ scope, id, data, consent }: ProfileRow): PlainProfile {
+  const plain = parsed<PlainProfile>(data);
+  if (!plain?.owner || (consent !== null && !parsed(consent))) throw altered(unescapeText(id));
   if (keyOf(plain.scopeId) !== scope || escapeText(plain.id) !== id) throw moved(unescapeText(id));
   return plain;
 }
+
+/** `null` if it is not JSON. */
+function parsed<T>(text: string): T | null {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+const altered = (profileId: Id) =>
+  new SealError("damaged", `the row of profile ${profileId} was altered; restore it from a backup`);
 
 const moved = (profileId: Id) =>
   new SealError("damaged", `the profile ${profileId} has the data of another one; restore it from a backup`);
@@ -420,36 +426,40 @@ const profileOf = (row: ProfileRow, plain: PlainProfile, externalId: string): Om
   printVersion: row.print_version,
   generation: Number(row.generation),
   status: row.status,
-  ...(row.consent === null ? {} : { consent: JSON.parse(row.consent) as RecordedConsent }),
+  ...(row.consent === null ? {} : { consent: parsed<RecordedConsent>(row.consent)! }),
 });
 
-/** Its data may be that of another profile; the id is that of its row. */
-const nameless = (row: ProfileRow) => ({
-  ...profileOf(row, JSON.parse(row.data) as PlainProfile, ""),
-  id: unescapeText(row.id),
-});
+/** Its data may be that of another profile, or not JSON. */
+const nameless = (scopeId: Id, row: ProfileRow): Omit<Profile, "template"> => {
+  const owner = { id: unescapeText(row.owner), scopeId, kind: row.kind };
+  const createdAt = parsed<PlainProfile>(row.data)?.createdAt ?? 0;
+  const plain = { id: unescapeText(row.id), scopeId, owner, tag: unescapeText(row.tag), createdAt };
+  return profileOf({ ...row, consent: row.consent && parsed(row.consent) ? row.consent : null }, plain, "");
+};
 
-/** Rows of one scope. A profile whose key was destroyed in the meantime is erased, and left out, like one whose name is not sealed. */
-async function readProfiles({ vault }: SqlContext, rows: readonly ProfileRow[]): Promise<Profile[]> {
+/** Rows of one scope. A profile whose key was destroyed in the meantime is erased, and left out. */
+async function readProfiles({ vault }: SqlContext, scopeId: Id, rows: readonly ProfileRow[]): Promise<ListedProfile[]> {
   const plain = rows.map(plainOf);
   const sealed = rows.flatMap(({ name, template }, i) => {
-    const { scopeId, id } = plain[i]!;
+    const { id } = plain[i]!;
+    if (!name) throw unsealed(id);
     return [
-      ...(name ? [{ place: profilePlace("name", scopeId, id), bytes: name }] : []),
+      { place: profilePlace("name", scopeId, id), bytes: name },
       ...(template ? [{ place: profilePlace("template", scopeId, id), bytes: template }] : []),
     ];
   });
-  const opened = plain[0] ? await vault.openAll(plain[0].scopeId, sealed) : [];
+  const opened = rows.length > 0 ? await vault.openAll(scopeId, sealed) : [];
   let next = 0;
-  return rows.flatMap((row, i) => {
-    const name = row.name && opened[next++];
-    const bytes = row.template && opened[next++];
-    if (!name || (row.template && !bytes)) return [];
-    return [
-      {
-        ...profileOf(row, plain[i]!, decodeJson(name)),
-        template: bytes ? decodeTemplate(bytes) : null,
-      },
-    ];
+  const parts = rows.map((row) => ({ row, name: opened[next++], bytes: row.template && opened[next++] }));
+  const isOpen = ({ row, name, bytes }: (typeof parts)[number]) => name && (bytes || !row.template);
+  const keyIds = parts.flatMap((one) => (isOpen(one) ? [] : [one.row.key_id]));
+  const destroyed = keyIds.length > 0 ? await vault.ring.shelf.destroyedOf(scopeId, keyIds) : new Set();
+  return parts.flatMap((one, i): ListedProfile[] => {
+    const { row, name, bytes } = one;
+    if (isOpen(one))
+      return [{ ...profileOf(row, plain[i]!, decodeJson(name!)), template: bytes ? decodeTemplate(bytes) : null }];
+    return destroyed.has(row.key_id)
+      ? []
+      : [{ ...nameless(scopeId, row), damage: new ProfileKeyLostError(plain[i]!.id) }];
   });
 }
