@@ -24,7 +24,16 @@ import type { ScoredTrial } from "../evaluate/summary.js";
 import type { TrialSet } from "../evaluate/trials.js";
 import { type Pair, worstPairs } from "../evaluate/verdicts.js";
 import { CommandError } from "./command-error.js";
-import { decode, evaluated, failuresIn, type TrialOptions, trialsOf, unusableHint } from "./evaluate.js";
+import {
+  cacheOf,
+  decode,
+  evaluated,
+  failuresIn,
+  interruptible,
+  type TrialOptions,
+  trialsOf,
+  unusableHint,
+} from "./evaluate.js";
 import { MODEL, modelOption } from "./model-option.js";
 import { createOutput, facts, table } from "./output.js";
 import { assertCanWrite, writeOutput } from "./output-file.js";
@@ -62,7 +71,10 @@ export function calibrateCommand(program: Command): void {
       "leave the thresholds of the attack checks unchanged; use it if the recordings are not genuine calls over your lines",
     )
     .option("--model <model>", MODEL)
-    .option("--cache <file>", "file that caches the embeddings (biometric data, readable only by you)")
+    .option(
+      "--cache <file>",
+      "file that caches the embeddings and attack scores, so that an interrupted run can continue (biometric data, readable only by you)",
+    )
     .option("--no-cache", "do not cache embeddings")
     .addOption(WORKERS)
     .option("--json", "print the result as JSON")
@@ -79,10 +91,11 @@ async function run(path: string, options: Options): Promise<void> {
   // Starts from the model's own calibration, whichever is in use: a fit of a fit would drift.
   const set = await trialsOf(path);
   const { evaluation, modelRevision } = await evaluated(set, options, { resamples: 0, calibration: null });
-  const { calibration: section } = await readModelFile(await readModel(modelOption(options.model).model));
+  const model = await readModel(modelOption(options.model).model);
+  const { calibration: section } = await readModelFile(model);
   if (section === null) throw new CommandError("the model has no calibration to start from");
   const fit = fitted(evaluation);
-  const checks = options.attacks ? await attackChecks(set, options) : [];
+  const checks = options.attacks ? await attackChecks(set, sha256(model), options) : [];
   const attacks = Object.fromEntries(checks.flatMap(({ kind, fit }) => (fit ? [[kind, fit]] : [])));
   const file: CalibrationFile = {
     format: CALIBRATION_FORMAT,
@@ -98,7 +111,7 @@ async function run(path: string, options: Options): Promise<void> {
   // As the engine will read it: a file that it refuses is not written.
   await readCalibrationFile(Buffer.from(bytes), modelRevision);
   await writeOutput(options.out, bytes);
-  const revision = createHash("sha256").update(bytes).digest("hex");
+  const revision = sha256(bytes);
   const after = underFit(evaluation.trials, fit);
   const { sampledFrom, note, unusable, unscoredTrials } = evaluation;
   const worst = worstPairs(evaluation.trials);
@@ -114,18 +127,24 @@ async function run(path: string, options: Options): Promise<void> {
   );
 }
 
+const sha256 = (bytes: string | Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+
 /** Processes every recording once more with each attack network of the model. */
-async function attackChecks({ files }: TrialSet, options: Options): Promise<AttackCheck[]> {
+async function attackChecks({ files }: TrialSet, modelDigest: string, options: Options): Promise<AttackCheck[]> {
   const workers = workersOf(options);
   const { openEngine } = await import("../engine/index.js");
   const engine = await openEngine({ workers, calibration: null, ...modelOption(options.model) });
   const progress = createProgress(!options.json);
+  const { signal, end } = interruptible(options);
   try {
+    const { cache, fault } = await cacheOf(options, engine.model.revision);
     const checks: AttackCheck[] = [];
     for (const kind of engine.model.attacks) {
       progress.start(`${kind} speech`, files.length);
       const onProgress = (done: number) => progress.set(done);
-      const reach = await genuineReach(files, kind, { engine, decode }, 2 * workers, onProgress);
+      const parts = { engine, decode, cache };
+      const running = { concurrency: 2 * workers, signal, onProgress };
+      const reach = await genuineReach(files, kind, modelDigest, parts, running).catch(fault);
       checks.push({
         kind,
         recordings: reach.reach.length,
@@ -137,6 +156,7 @@ async function attackChecks({ files }: TrialSet, options: Options): Promise<Atta
     return checks;
   } finally {
     progress.stop();
+    end();
     await engine.close();
   }
 }

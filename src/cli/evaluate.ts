@@ -138,20 +138,9 @@ export async function evaluated(
   const workers = workersOf(options);
   const { openEngine } = await import("../engine/index.js");
   const engine = await openEngine({ workers, calibration, ...modelOption(options.model) });
-  const interrupted = new AbortController();
-  const interrupt = () =>
-    interrupted.abort(
-      new CommandError(
-        "interrupted",
-        options.cache === false ? undefined : "run the command again to continue where it stopped",
-        ExitCode.failed,
-      ),
-    );
-  process.once("SIGINT", interrupt);
+  const interruption = interruptible(options);
   try {
-    const cacheFile = options.cache === false ? null : cachePath(options.cache, engine.model.revision);
-    const cache =
-      cacheFile === null ? VoiceCache.inMemory() : await VoiceCache.open(cacheFile).catch(cacheFault(cacheFile));
+    const { cache, fault } = await cacheOf(options, engine.model.revision);
     let phase = "";
     const evaluation = await evaluate(
       set,
@@ -159,22 +148,38 @@ export async function evaluated(
       {
         concurrency: workers * 2,
         resamples,
-        signal: interrupted.signal,
+        signal: interruption.signal,
         onProgress(at) {
           if (at.phase !== phase) progress.start(at.phase, at.total);
           phase = at.phase;
           progress.set(at.done);
           // Figures are computed in one go, which only the signal itself ends.
-          if (phase === "figures") process.off("SIGINT", interrupt);
+          if (phase === "figures") interruption.end();
         },
       },
-    ).catch(cacheFault(cacheFile));
+    ).catch(fault);
     return { evaluation, modelRevision: engine.model.revision };
   } finally {
     progress.stop();
-    process.off("SIGINT", interrupt);
+    interruption.end();
     await engine.close();
   }
+}
+
+/** Until `end` is called, Ctrl-C aborts the signal instead of ending the process. */
+export function interruptible({ cache }: TrialOptions): { readonly signal: AbortSignal; end(): void } {
+  const interrupted = new AbortController();
+  const hint = cache === false ? undefined : "run the command again to continue where it stopped";
+  const interrupt = () => interrupted.abort(new CommandError("interrupted", hint, ExitCode.failed));
+  process.once("SIGINT", interrupt);
+  return { signal: interrupted.signal, end: () => void process.off("SIGINT", interrupt) };
+}
+
+/** The cache, and the error for a failure of its file. */
+export async function cacheOf({ cache }: TrialOptions, revision: string) {
+  const file = cache === false ? null : cachePath(cache, revision);
+  const fault = cacheFault(file);
+  return { cache: file === null ? VoiceCache.inMemory() : await VoiceCache.open(file).catch(fault), fault };
 }
 
 /** Recordings that cannot be read are results, so a file that fails an evaluation is its cache. */

@@ -1,7 +1,9 @@
 /** Upper tail of an operator's own genuine calls in the attack checks: keeps the false-alarm rate on their lines. */
+import { createHash } from "node:crypto";
 import type { AttackKind, Engine } from "../engine/port.js";
 import { attackHalfWidth } from "../voiceprint/decision.js";
-import { bytesOfFile, type EvaluationParts, inParallel, mono } from "./evaluate.js";
+import { bytesOfFile, type EvaluationParts, inParallel, mono, type Pcm } from "./evaluate.js";
+import type { CachedAttack } from "./voice-cache.js";
 
 /** A ratio, less the margin for low reliability, exceeds location + scale · x at a rate of exp(-x). */
 export interface FittedAttack {
@@ -28,30 +30,54 @@ export interface GenuineReach {
   readonly reach: readonly number[];
 }
 
-/** The ratio of every recording in a check; unreadable files and files without speech are skipped. */
+/** The ratio of every recording in a check of this model; unreadable files and files without speech are skipped. */
 export async function genuineReach(
   files: readonly string[],
   kind: AttackKind,
-  { engine, decode }: Pick<EvaluationParts, "engine" | "decode">,
-  concurrency: number,
-  onProgress: (done: number) => void,
+  modelDigest: string,
+  parts: EvaluationParts,
+  { concurrency, signal, onProgress }: { concurrency: number; signal: AbortSignal; onProgress: (done: number) => void },
 ): Promise<GenuineReach> {
   const reach: number[] = [];
   let revision = "";
   let done = 0;
   await inParallel(files, concurrency, async (path) => {
-    const pcm = await bytesOfFile(path)
-      .then((bytes) => decode(bytes, path))
-      .then(mono)
-      .catch(() => null);
-    if (pcm) {
-      const score = await engine.attack(kind, pcm.samples, pcm.rateHz);
+    signal.throwIfAborted();
+    const score = await attackOfFile(path, kind, modelDigest, parts, signal);
+    if (score) {
       revision = score.revision;
       if (score.reliability > 0) reach.push(score.llr - attackHalfWidth(score.reliability));
     }
     onProgress(++done);
   });
   return { revision, reach };
+}
+
+async function attackOfFile(
+  path: string,
+  kind: AttackKind,
+  modelDigest: string,
+  { engine, decode, cache }: EvaluationParts,
+  signal: AbortSignal,
+): Promise<CachedAttack | null> {
+  const bytes = await bytesOfFile(path).catch(() => null);
+  if (!bytes) return null;
+  const key = [createHash("sha256").update(bytes).digest("hex"), modelDigest, kind].join(" ");
+  const known = cache.attack(key);
+  if (known) return known;
+  const pcm = await pcmOf(bytes, path, decode);
+  if (!pcm) return null;
+  const score = await engine.attack(kind, pcm.samples, pcm.rateHz, { signal });
+  await cache.putAttack(key, score);
+  return score;
+}
+
+async function pcmOf(bytes: Uint8Array, path: string, decode: EvaluationParts["decode"]): Promise<Pcm | null> {
+  try {
+    return mono(await decode(bytes, path));
+  } catch {
+    return null;
+  }
 }
 
 /** The model's own location and scale, from rates so low that the lower limit of thresholds does not apply. */

@@ -1,6 +1,6 @@
 import { appendFile, open } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Measures } from "../engine/port.js";
+import type { AttackScore, Measures } from "../engine/port.js";
 import { makeFolders } from "../store/make-folders.js";
 
 /** What an evaluation keeps of a recording. */
@@ -9,6 +9,9 @@ export interface CachedVoice {
   /** `null`: too little speech. */
   readonly embedding: Float32Array | null;
 }
+
+/** Of a recording in an attack check. */
+export type CachedAttack = Pick<AttackScore, "llr" | "reliability" | "revision">;
 
 /** The file must not be written. */
 export class CacheError extends Error {
@@ -19,12 +22,13 @@ export class CacheError extends Error {
 const lineStart = '{"key":';
 
 /**
- * Embeddings by key (hash of the file, model revision, condition), one JSON line each. They are appended as they are computed, so an
- * interrupted evaluation continues where it stopped; an incomplete last line is ignored.
+ * Embeddings by key (hash of the file, model revision, condition) and scores of attack checks, one JSON line each. They are appended as they are
+ * computed, so an interrupted evaluation continues where it stopped; an incomplete last line is ignored.
  * Embeddings are biometric: only the owner of the file can read it.
  */
 export class VoiceCache {
   readonly #voices = new Map<string, CachedVoice>();
+  readonly #attacks = new Map<string, CachedAttack>();
 
   private constructor(private readonly path: string | null) {}
 
@@ -45,7 +49,8 @@ export class VoiceCache {
         isEmpty = false;
         isCache ||= line.startsWith(lineStart) || lineStart.startsWith(line);
         const entry = parseLine(line);
-        if (entry) cache.#voices.set(entry.key, entry.voice);
+        if (entry && "attack" in entry) cache.#attacks.set(entry.key, entry.attack);
+        else if (entry) cache.#voices.set(entry.key, entry.voice);
       }
       if (!isEmpty && !isCache) throw new CacheError(`${path}: this file exists and is not a cache of embeddings`);
       // An interruption may have cut the last line: the next one must not be joined to it.
@@ -63,19 +68,34 @@ export class VoiceCache {
 
   async put(key: string, voice: CachedVoice): Promise<void> {
     this.#voices.set(key, voice);
-    if (this.path === null) return;
     const embedding = voice.embedding === null ? null : Buffer.from(voice.embedding.slice().buffer).toString("base64");
-    await appendFile(this.path, `${JSON.stringify({ key, measures: voice.measures, embedding })}\n`, { mode: 0o600 });
+    await this.#append({ key, measures: voice.measures, embedding });
+  }
+
+  attack(key: string): CachedAttack | undefined {
+    return this.#attacks.get(key);
+  }
+
+  async putAttack(key: string, { llr, reliability, revision }: CachedAttack): Promise<void> {
+    const attack = { llr, reliability, revision };
+    this.#attacks.set(key, attack);
+    await this.#append({ key, attack });
+  }
+
+  async #append(entry: object): Promise<void> {
+    if (this.path !== null) await appendFile(this.path, `${JSON.stringify(entry)}\n`, { mode: 0o600 });
   }
 }
 
-function parseLine(line: string): { key: string; voice: CachedVoice } | null {
+function parseLine(line: string): { key: string; voice: CachedVoice } | { key: string; attack: CachedAttack } | null {
   try {
-    const { key, measures, embedding } = JSON.parse(line) as {
+    const { key, measures, embedding, attack } = JSON.parse(line) as {
       key: string;
       measures: Measures;
       embedding: string | null;
+      attack?: CachedAttack;
     };
+    if (typeof key === "string" && typeof attack?.llr === "number") return { key, attack };
     if (typeof key !== "string" || typeof measures?.netSpeechSeconds !== "number") return null;
     if (embedding === null) return { key, voice: { measures, embedding } };
     const bytes = Buffer.from(embedding, "base64");

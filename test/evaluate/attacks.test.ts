@@ -1,5 +1,12 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { alarmRate, fitAttack } from "../../src/evaluate/attacks.js";
+import type { Recording } from "../../src/audio/port.js";
+import { interruptible } from "../../src/cli/evaluate.js";
+import type { Engine } from "../../src/engine/port.js";
+import { alarmRate, fitAttack, genuineReach } from "../../src/evaluate/attacks.js";
+import { VoiceCache } from "../../src/evaluate/voice-cache.js";
 import { random } from "../voice.js";
 
 /** Like the model's own: genuine calls exceed -2 + 0.8 · x at a rate of exp(-x). */
@@ -48,4 +55,47 @@ test("recordings like the model's own keep its thresholds; different ones move t
 test("recordings with equal ratios do not make the tail vanish", () => {
   const fit = fitAttack({ revision, reach: Array.from({ length: 5000 }, () => -1) }, "playback", engine)!;
   expect(fit.scale).toBeGreaterThan(0.2 * 0.8);
+});
+
+test("an interrupted check continues where it stopped, with the same ratios; another model begins again", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "vivavoce-attacks-"));
+  const names = ["1", "2", "3", "4"];
+  for (const name of names) await writeFile(join(folder, name), name);
+  let scored: number[] = [];
+  let onScore = () => {};
+  const parts = async () => ({
+    engine: {
+      async attack(_: unknown, samples: Float32Array) {
+        scored.push(samples[0]!);
+        onScore();
+        return { llr: samples[0]!, reliability: 1, revision, strongest: null };
+      },
+    } as unknown as Engine,
+    decode: (bytes: Uint8Array) =>
+      ({ rateHz: 8000, read: () => [Float32Array.of(Number(String.fromCharCode(bytes[0]!)))] }) as unknown as Recording,
+    cache: await VoiceCache.open(join(folder, "cache.jsonl")),
+  });
+  const files = [...names, "gone"].map((name) => join(folder, name));
+  const check = async (model: string) => {
+    const { signal, end } = interruptible({ cache: true } as Parameters<typeof interruptible>[0]);
+    const options = { concurrency: 1, signal, onProgress() {} };
+    scored = [];
+    return genuineReach(files, "synthetic", model, await parts(), options).finally(end);
+  };
+  onScore = () => {
+    // As Ctrl-C does, at the second recording.
+    if (scored.length === 2) process.listeners("SIGINT").at(-1)!("SIGINT");
+  };
+  const listeners = process.listenerCount("SIGINT");
+  await expect(check("model")).rejects.toMatchObject({
+    message: "interrupted",
+    hint: "run the command again to continue where it stopped",
+  });
+  expect(process.listenerCount("SIGINT")).toBe(listeners);
+  onScore = () => {};
+  const { reach } = await check("model");
+  expect(scored).toEqual([3, 4]);
+  expect(await check("other")).toEqual({ revision, reach });
+  expect(scored).toEqual([1, 2, 3, 4]);
+  await rm(folder, { recursive: true });
 });
