@@ -106,6 +106,12 @@ function outcome(name: string, enrollment: Enrollment, train: boolean): string {
   if (!train) return `${name}: ${words(enrollStatus)}.`;
   if (trained)
     return `${name} is enrolled from ${netSpeechSeconds.toFixed(1)} s of speech (${words(status)}, print version ${printVersion}).`;
+  if (reason === "NOT_READY_TO_TRAIN" && printVersion > 0)
+    return [
+      `${name} was not trained again: ${missing(enrollment)} Recordings that another model processed do not count.`,
+      `The voiceprint is still that of print version ${printVersion}.`,
+      ...(status === "NOT_TRAINED" ? ["The model here cannot use it: enroll more recordings."] : []),
+    ].join(" ");
   if (reason === "NOT_READY_TO_TRAIN") return `${name} cannot be trained yet: ${missing(enrollment)}`;
   return `${name} was not trained: ${words(reason)}.`;
 }

@@ -65,6 +65,20 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     expect(json.segments[1]).toMatchObject({ validity: "AUDIO_TOO_SHORT", enrolled: false, remedy: "speak longer" });
   });
 
+  it("says of a person who was enrolled with another model what is missing, and that the print cannot be used", async () => {
+    await run("enroll", "dan", ...voices("bob", 1, 2, 3), ...place);
+    const { revision } = engine.behavior;
+    engine.behavior.revision = "d".repeat(64);
+    const { code, out } = await run("enroll", "dan", ...voices("bob", 4), ...place);
+    engine.behavior.revision = revision;
+    expect(code).toBe(3);
+    expect(out).toContain(
+      "dan was not trained again: 2 recordings still missing. Recordings that another model processed do not count. " +
+        "The voiceprint is still that of print version 1. The model here cannot use it: enroll more recordings.",
+    );
+    await run("erase", "dan", ...place);
+  });
+
   it("verifies with exit code 0 for a match, 1 for no match, 3 if undecided", async () => {
     const match = await run("verify", "ada", ...voices("ada", 4), ...place, "--json");
     expect(match).toMatchObject({
