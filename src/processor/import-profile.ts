@@ -134,13 +134,18 @@ const listOf = <Element extends z.ZodType>(element: Element) =>
     return checked;
   });
 
-function profileSchema({ dimensions }: ModelInfo) {
-  const embedding = z
-    .array(z.unknown())
-    .length(dimensions)
-    .pipe(z.array(z.number()))
-    .transform((values) => Float32Array.from(values))
-    .refine((values) => Math.abs(Math.hypot(...values) - 1) < unitTolerance, "an embedding must have unit length");
+/** More numbers than the embedding of any model has. */
+const mostDimensions = 512;
+
+function profileSchema({ dimensions, revision }: ModelInfo) {
+  const embeddingOf = (values: z.ZodArray<z.ZodUnknown>) =>
+    values
+      .pipe(z.array(z.number()))
+      .transform((values) => Float32Array.from(values))
+      .refine((values) => Math.abs(Math.hypot(...values) - 1) < unitTolerance, "an embedding must have unit length");
+  const embedding = embeddingOf(z.array(z.unknown()).length(dimensions));
+  // Earlier segments may be of a model with embeddings of another length.
+  const ofAnyModel = embeddingOf(z.array(z.unknown()).max(mostDimensions));
   const voice = z.strictObject({
     embedding,
     // The engine refuses to score a print without speech, and with it every other print of the same list.
@@ -175,13 +180,21 @@ function profileSchema({ dimensions }: ModelInfo) {
       revision: z.string(),
       createdAt: instant,
       addedAt: instant,
-      embedding: embedding.nullable(),
-      windows: listOf(z.strictObject({ embedding, speechSeconds: speech, startSeconds: seconds, endSeconds: seconds })),
+      embedding: ofAnyModel.nullable(),
+      windows: listOf(
+        z.strictObject({ embedding: ofAnyModel, speechSeconds: speech, startSeconds: seconds, endSeconds: seconds }),
+      ),
     })
     .refine(({ embedding, measures }) => embedding === null || measures.netSpeechSeconds >= leastSpeechSeconds, {
       path: ["measures", "netSpeechSeconds"],
       error: `must be at least ${leastSpeechSeconds} with an embedding`,
-    });
+    })
+    .refine(
+      (segment) =>
+        segment.revision !== revision ||
+        [segment, ...segment.windows].every(({ embedding }) => embedding === null || embedding.length === dimensions),
+      { path: ["embedding"], error: `must have exactly ${dimensions} values, in windows too` },
+    );
   return z.strictObject({
     format: z.literal(exportFormat.format),
     version: z.literal(exportFormat.version),

@@ -1,6 +1,6 @@
 /** Moves voiceprints from one store to another, and checks the scores in answers. */
 import { describe, expect, test } from "vitest";
-import { StatusCode } from "../../src/contract/index.js";
+import { Decision, StatusCode, TrainReason } from "../../src/contract/index.js";
 import { localAccess } from "../../src/local-access.js";
 import { Voiceprints } from "../../src/voiceprints.js";
 import { wav } from "../voice.js";
@@ -159,6 +159,28 @@ describe("a sealed export", () => {
   });
 });
 
+test("segments of an earlier model, with embeddings of another length, are imported with the print", async () => {
+  const { voices } = await device();
+  const [profile] = await voices.export("ada");
+  const { windows, ...segment } = profile!.segments[0]!;
+  const earlier = {
+    ...segment,
+    revision: "e".repeat(64),
+    embedding: [0.6, 0.8],
+    windows: windows.map((window) => ({ ...window, embedding: [0.6, 0.8] })),
+  };
+  const world = await openWorld();
+  const { processor, context } = world;
+  const exported = { ...profile, segments: [earlier, ...profile!.segments] };
+  const { gkVoiceprintProfileId } = await processor.importVoiceprintProfile({
+    context,
+    profile: new TextEncoder().encode(JSON.stringify(exported)),
+  });
+  expect(await world.verify(gkVoiceprintProfileId!, take(7, 4))).toMatchObject({ decision: Decision.AUTHENTIC });
+  const { reason, totalSegments, totalValidSegments } = await world.train(gkVoiceprintProfileId!);
+  expect([reason, totalSegments, totalValidSegments]).toEqual([TrainReason.TRAIN_OK, 4, 3]);
+});
+
 test("a modified export is rejected with the name of the field, and creates no profile", async () => {
   const { voices } = await device();
   const [profile] = await voices.export("ada");
@@ -172,6 +194,14 @@ test("a modified export is rejected with the name of the field, and creates no p
     [{ template: { ...template!, embedding: template!.embedding.map((value) => 2 * value) } }, /unit length/],
     [{ template: { ...template!, netSpeechSeconds: null } }, /template\.netSpeechSeconds: must be a number, got null$/],
     [{ template: null }, /not trained/],
+    [
+      { segments: [{ ...segments[0]!, embedding: [1] }] },
+      /segments\.0\.embedding: must have exactly \d+ values, in windows too$/,
+    ],
+    [
+      { segments: [{ ...segments[0]!, windows: [{ ...segments[0]!.windows[0]!, embedding: [1] }] }] },
+      /segments\.0\.embedding: must have exactly \d+ values, in windows too$/,
+    ],
     [{ segments: [{ ...segments[0]!, extra: 1 }] }, /segments\.0: unknown name: extra$/],
     [
       { ...Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`x${i}`, 1])) },
