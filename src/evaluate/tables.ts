@@ -2,6 +2,7 @@
 import type { Evaluation } from "./evaluate.js";
 import { decimal, percent, rate } from "./format.js";
 import type { BandSummary, OperatingPoint, Summary } from "./summary.js";
+import { CALLERS, MOST_OTHERS } from "./trials.js";
 import { type Pair, promiseInWords, worstPairs } from "./verdicts.js";
 
 export interface FigureTable {
@@ -36,7 +37,7 @@ export const figuresOf = (
 
 /** Tables without rows are left out. */
 export function tablesOf(
-  { openSet, byNetSpeech, bySnr, trials }: Evaluation,
+  { openSet, byNetSpeech, bySnr, trials, sampledFrom }: Evaluation,
   { promisedPoints }: Summary,
 ): FigureTable[] {
   const { different, same } = worstPairs(trials);
@@ -64,6 +65,11 @@ export function tablesOf(
       ]),
       notes: [
         "Each call is compared with lists of other speakers: without the caller (FPIR: how often somebody is named anyway), and with the caller (FNIR: how often the caller is not found).",
+        ...(sampledFrom
+          ? [
+              `For lists, at most ${CALLERS} recordings are tested, each against at most ${MOST_OTHERS} other speakers, drawn at random.`,
+            ]
+          : []),
       ],
     },
     bands("net speech", byNetSpeech),

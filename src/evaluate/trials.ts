@@ -376,8 +376,8 @@ function trialsAgainst(
 }
 
 /** Recordings that are compared with lists, and other speakers: enough for the longest list, even if some cannot be enrolled. */
-const CALLERS = 400;
-const MOST_OTHERS = 1100;
+export const CALLERS = 400;
+export const MOST_OTHERS = 1100;
 
 /** Some tested recordings, each with its trials of the same speaker and with one enrollment of each of many other speakers. */
 function drawnCallers(speakers: readonly NumberedSpeaker[], same: readonly Trial[], random: () => number): Trial[] {

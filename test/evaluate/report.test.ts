@@ -83,6 +83,7 @@ describe("the report", () => {
     for (const words of [
       "A target of 1 %",
       "Lists",
+      "For lists, at most 400 recordings are tested, each against at most 1100 other speakers",
       "Pairs of different people with the highest scores",
       "prefers-color-scheme: dark",
     ])
