@@ -323,6 +323,8 @@ export function createApplications(options: {
       return secret;
     },
 
+    // An unknown application is refused slightly sooner than an unknown client or a wrong secret. Its id has 74 random bits, so nobody can
+    // find one by trying; names of clients can be guessed, and these take the same time.
     async authenticate(clientId, secret) {
       const parts = parseClientId(clientId);
       const application = parts && (await applications.get(parts.applicationId));
