@@ -33,7 +33,8 @@ export class Sessions {
   async find(scope: Id, search: SessionSearch, before: Id | null, limit: number): Promise<Page<SessionView>> {
     const { text, decision, from, until } = search;
     const row = async (session: Session): Promise<SessionView | "end" | null> => {
-      if (from !== null && session.startedAt < from) return "end";
+      // A session that was started while the clock was ahead is listed first, by its id, though its start may have been corrected.
+      if (from !== null && session.startedAt < from) return session.id < firstIdAt(from) ? "end" : null;
       if (until !== null && session.startedAt >= until) return null;
       const { view, profileIds } = await this.#decided(session);
       const names = [view.id, view.externalId, view.person, view.matchedPerson, ...profileIds];
