@@ -8,7 +8,7 @@ import { StoreError, type StoreErrorCode } from "./errors.js";
 const START_BYTES = 32 * 1024 * 1024;
 /** The files of a new database, and part of its log. */
 const FIRST_START_BYTES = 64 * 1024 * 1024;
-/** Memory that an embedded database needs to start, as in docs/storing.md. */
+/** Memory that an embedded database needs to start, as in docs/operations.md. */
 const START_MEMORY_MB = 450;
 
 /** Refuses to run as root on a folder that belongs to another user: that user could not read the new files afterwards. */
