@@ -60,11 +60,18 @@ const isSamples = (given: unknown): boolean =>
 export function recordingOfSamples(samples: Samples | readonly Samples[], rateHz: number): Recording {
   const channels = Array.isArray(samples) ? (samples as readonly Samples[]) : [samples as Samples];
   checkLayout(rateHz, channels.length);
-  if (!channels.every(isSamples))
-    throw new AudioError("NOT_AUDIO", "samples must be a Float32Array, a Float64Array or an Int16Array");
+  for (const channel of channels)
+    if (!isSamples(channel))
+      throw new AudioError(
+        "NOT_AUDIO",
+        `samples must be a Float32Array, a Float64Array or an Int16Array, got ${typeName(channel)}`,
+      );
   const frames = channels[0]!.length;
   if (channels.some((channel) => channel.length !== frames))
-    throw new AudioError("BAD_HEADER", "all channels of a recording must have the same length");
+    throw new AudioError(
+      "BAD_HEADER",
+      `all channels of a recording must have the same length, got ${channels.map(({ length }) => length).join(", ")} samples`,
+    );
   return recordingOf({
     rateHz,
     channels: channels.length,

@@ -62,7 +62,7 @@ export async function listOf(
 ): Promise<string> {
   if (isUuid(given)) return given;
   const [found, ...more] = (await listsIn(operations, scope, kind)).filter(({ tag }) => tag === given);
-  if (!found || given === "") throw new CommandError(`no ${kind} "${given}" is in the scope "${scope}"`);
+  if (!found || given === "") throw new CommandError(`there is no ${kind} "${given}" in the scope "${scope}"`);
   if (more.length > 0)
     throw new CommandError(
       `${1 + more.length} ${kind}s are called "${given}"`,

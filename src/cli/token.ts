@@ -283,7 +283,10 @@ const USERS: TokenCommands = {
         .option("--redirect <uri>", "redirect address of a user account (repeat for more)", several),
     async run({ createCredential, options }: Call<{ user?: string; redirect?: string[] }>, label: string) {
       if (options.url === undefined && options.user === undefined)
-        throw new CommandError("the user is missing", "pass --user NAME");
+        throw new CommandError(
+          "--user is required, unless --url is given",
+          "give --user NAME, the user that the credential is for",
+        );
       const { credential, secret } = await createCredential(options.user, {
         kind: options.redirect ? "user" : "service",
         label,

@@ -47,7 +47,8 @@ export interface Agents {
 
 /** From an address: `Number` would read an empty text as 0, and `1e3` and `0x10` as numbers. */
 export function businessUnitOf(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw invalidRequest("businessUnitID must be a number of at most 15 digits");
+  if (!/^\d{1,15}$/.test(text))
+    throw invalidRequest(`businessUnitID must be a number of at most 15 digits, got "${text.slice(0, 64)}"`);
   return Number(text);
 }
 

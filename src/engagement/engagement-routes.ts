@@ -51,7 +51,7 @@ export function engagementRoutes(service: TokenService, options: TransportOption
     if (siteId === undefined) throw invalidRequest("siteID is missing");
     if (unit === undefined) throw invalidRequest("businessUnitID is missing");
     const businessUnitId = businessUnitOf(unit);
-    if (output.toUpperCase() !== "JSON") throw invalidRequest("output must be JSON");
+    if (output.toUpperCase() !== "JSON") throw invalidRequest(`output must be JSON, got "${output.slice(0, 64)}"`);
     const { sites } = token.claims as { sites?: unknown };
     if (!Array.isArray(sites) || !sites.includes(siteId))
       throw bearerError("access_denied", "the token does not include this site");

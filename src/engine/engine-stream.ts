@@ -1,4 +1,5 @@
 /** One recording while it is processed: its state travels to whichever thread is free, its windows are embedded on all threads. */
+import { typeName } from "../type-name.js";
 import { badArgument, EngineError } from "./engine-error.js";
 import { isMoved, movedSamples } from "./moved.js";
 import type { Measures, ModelInfo, StreamOptions, VoiceAnalysis, VoiceStream } from "./port.js";
@@ -20,7 +21,10 @@ export function checkRate(rateHz: number): void {
 /** Before samples cross threads; the kernels check their values. */
 export function checkSampleArray(samples: Float32Array): void {
   if (!(samples instanceof Float32Array))
-    throw new EngineError("BAD_SAMPLES", "samples must be a Float32Array with values from -1 to 1");
+    throw new EngineError(
+      "BAD_SAMPLES",
+      `samples must be a Float32Array with values from -1 to 1, got ${typeName(samples)}`,
+    );
   if (isMoved(samples.buffer)) throw movedSamples();
 }
 

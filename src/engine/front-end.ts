@@ -29,16 +29,16 @@ const usualFloor = 1e-6;
 export function frontEndOf(described: Readonly<Record<string, unknown>>): FrontEnd {
   for (const [name, value] of Object.entries(fixed)) {
     if (described[name] === undefined || described[name] === value) continue;
-    throw refused(`${name} ${String(described[name])}, this engine computes ${value}`);
+    throw refused(`${name} must be ${value}, got ${String(described[name])}`);
   }
   const { window = "povey", relativeFloor = usualFloor } = described;
   const rows = Object.hasOwn(rowsOfWindow, String(window)) ? rowsOfWindow[String(window)] : undefined;
-  if (!rows) throw refused(`window ${String(window)}, this engine computes povey and hamming`);
+  if (!rows) throw refused(`window must be povey or hamming, got ${String(window)}`);
   if (typeof relativeFloor !== "number" || !(relativeFloor >= 0 && relativeFloor < 1))
-    throw refused(`relativeFloor ${String(relativeFloor)}, expected a number from 0 to 1`);
+    throw refused(`relativeFloor must be at least 0 and below 1, got ${String(relativeFloor)}`);
   return { rows, floor: relativeFloor };
 }
 
 function refused(detail: string): ModelFileError {
-  return new ModelFileError("OTHER_ARCHITECTURE", `the model's front end has ${detail}`);
+  return new ModelFileError("OTHER_ARCHITECTURE", `this engine cannot compute the model's front end: ${detail}`);
 }

@@ -126,7 +126,7 @@ function contextOf(track: MediaStreamTrack): AudioContext {
 
 async function askForStream({ deviceId }: MicrophoneOptions): Promise<MediaStream> {
   const devices = globalThis.navigator?.mediaDevices as MediaDevices | undefined;
-  // Absent on pages that are not a secure context, and in programs that are no browser or have no microphone for pages.
+  // Absent on pages that are not a secure context, and in programs that are not browsers or give pages no microphone.
   if (!devices?.getUserMedia)
     throw globalThis.isSecureContext === false
       ? new MicrophoneError("insecure", "no secure context")

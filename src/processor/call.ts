@@ -50,7 +50,7 @@ export function okStatus(body: object, requestId: string): Status {
   return create(StatusSchema, { statusCode: StatusCode.OK, message, requestId });
 }
 
-/** Also for options that are no object, which `attempt` refuses. */
+/** Also for options that are not an object, which `attempt` refuses. */
 export const requestIdOf = (options: OperationOptions | null, ids: Ids): string => options?.requestId ?? ids.next();
 
 /** Every failure is thrown as a `StatusError` that carries the request id, except what the caller's own `onProgress` threw. */

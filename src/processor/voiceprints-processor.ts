@@ -357,7 +357,8 @@ async function* chunksOf(
 ): AsyncGenerator<Uint8Array> {
   for (let next = await stream.next(); !next.done; next = await stream.next()) {
     const chunk = next.value.chunk ?? new Uint8Array();
-    if (!(chunk instanceof Uint8Array)) throw invalid("chunk", "malformed", "chunk must be a Uint8Array");
+    if (!(chunk instanceof Uint8Array))
+      throw invalid("chunk", "malformed", `chunk must be a Uint8Array, got ${typeof chunk}`);
     yield chunk;
   }
 }

@@ -121,7 +121,10 @@ function timeoutMs(text: string | undefined): number | null {
   if (text === undefined) return null;
   const [, value, unit] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
   if (value === undefined || unit === undefined)
-    throw badRequest("the grpc-timeout header is malformed", "grpc-timeout");
+    throw badRequest(
+      `the grpc-timeout header must be 1 to 8 digits and a unit (H, M, S, m, u or n), got "${text.slice(0, 40)}"`,
+      "grpc-timeout",
+    );
   return Math.min(LONGEST_TIMEOUT_MS, Number(value) * UNIT_MS[unit]!);
 }
 

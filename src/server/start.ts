@@ -291,7 +291,7 @@ function warnOfLostKeys(store: Store, log: Log): void {
   });
 }
 
-/** Who asks for readiness learns only that there is none: the reason is in the log, once until it changes. */
+/** The answer of /readyz says only that the box is not ready: the reason is in the log, once until it changes. */
 function loggedChanges(log: Log): (look: () => Promise<void>) => Promise<void> {
   let logged: string | null = null;
   return async (look) => {

@@ -18,6 +18,6 @@ export const copyJson = (document: unknown): unknown => JSON.parse(jsonOf(docume
 
 export function jsonOf(document: unknown): string {
   const text = JSON.stringify(document);
-  if (text === undefined) throw new TypeError("a document must be a JSON value");
+  if (text === undefined) throw new TypeError(`a document must be a JSON value, got ${typeof document}`);
   return text;
 }

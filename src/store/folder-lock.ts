@@ -203,7 +203,8 @@ async function answers(path: string): Promise<boolean> {
 async function withShortPath<T>(path: string, use: (address: string) => Promise<T>): Promise<T> {
   if (process.platform === "win32") return use(`\\\\.\\pipe\\vivavoce-${basename(path)}`);
   if (Buffer.byteLength(path) <= LONGEST_SOCKET_PATH) return use(path);
-  if (process.platform !== "linux") throw new RangeError("the path is too long for a socket");
+  if (process.platform !== "linux")
+    throw new RangeError(`${path}: must have at most ${LONGEST_SOCKET_PATH} bytes here; choose a shorter path`);
   const folder = openSync(dirname(path), "r");
   try {
     return await use(`/proc/self/fd/${folder}/${basename(path)}`);

@@ -11,8 +11,8 @@ export async function makeFolders(path: string, mode = 0o777): Promise<void> {
     await mkdir(folder, { mode });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // The folder above exists: this file system takes no folders of ours.
-    if (code === "ENOENT") throw Object.assign(new Error(`${above} takes no new folders`), { code: "EPERM" });
+    // The folder above exists, but its file system, such as /proc, refuses new folders.
+    if (code === "ENOENT") throw Object.assign(new Error(`no folder can be created in ${above}`), { code: "EPERM" });
     // Another process was faster, or there is a file of this name.
     if (code !== "EEXIST" || !(await stat(folder)).isDirectory()) throw error;
   }

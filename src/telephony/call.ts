@@ -171,7 +171,7 @@ export class Call {
   #endSilent(): void {
     if (this.#isSilent) return;
     this.#isSilent = true;
-    this.parts.log.warn("a call ended because nothing more came", { line: this.parts.line.name });
+    this.parts.log.warn("a call ended: it sent nothing for limits.liveIdleSeconds", { line: this.parts.line.name });
     this.#requests.end();
   }
 

@@ -115,7 +115,10 @@ function checkScopes(scopes: readonly string[]): RuntimeScope[] {
 function checkGkScopes(gkScopes: readonly string[]): string[] {
   const wrong = gkScopes.find((id) => !/^[\x21-\x7e]{1,128}$/.test(id));
   if (wrong !== undefined)
-    throw invalidRequest("a biometric scope id must have 1 to 128 printable characters and no spaces", "scopeIds");
+    throw invalidRequest(
+      `a biometric scope id must have 1 to 128 printable ASCII characters and no spaces, got "${wrong}"`,
+      "scopeIds",
+    );
   const ids = [...new Set(gkScopes)];
   // They are part of every token, and the token is sent in the header of every request.
   if (ids.join().length > LONGEST_BINDING)

@@ -13,7 +13,7 @@ const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 export function checkSegment(what: string, value: string): string {
   if (!SEGMENT.test(value))
     throw invalidRequest(
-      `${what} must have 1 to 64 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit`,
+      `${what} must have 1 to 64 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit, got "${value}"`,
       "clientIdPart",
     );
   return value;

@@ -15,7 +15,7 @@ export const systemClock: Clock = { now: () => Date.now() };
 /** Cryptographically secure random bytes of this machine. */
 export const systemRandom: Random = { bytes: (length) => globalThis.crypto.getRandomValues(new Uint8Array(length)) };
 
-/** A clock that a program passed in. Where its time is no number it is this machine's: compared with NaN, no token would ever expire. */
+/** A clock that a program passed in. If its time is not a number, this machine's is used: compared with NaN, no token would ever expire. */
 export const checkedClock = (clock: Clock): Clock => ({
   now: () => {
     const now = clock.now();

@@ -95,7 +95,10 @@ export function writeParams(kind: ParamsKind, contextTag: string, language?: str
 
 const params = z.strictObject({
   urn: z.string(),
-  language: z.string().refine(isLanguage, "must be of the form eng-USA").exactOptional(),
+  language: z
+    .string()
+    .refine(isLanguage, { error: ({ input }) => `must have the form eng-USA, got "${String(input)}"` })
+    .exactOptional(),
 });
 
 /** Reads what `writeParams` wrote. Throws `ConfigError`. */

@@ -87,9 +87,10 @@ export function createProfileCredentials(options: {
   return {
     async create(user, { kind, label, redirectUris = [] }) {
       if (kind !== "service" && kind !== "user")
-        throw invalidRequest("the kind of a credential must be service or user");
-      if (label.trim() === "" || label.length > 128)
-        throw invalidRequest("label must have 1 to 128 characters", "labelLength");
+        throw invalidRequest(`the kind of a credential must be service or user, got "${String(kind).slice(0, 64)}"`);
+      const length = label.trim() === "" ? 0 : label.length;
+      if (length === 0 || length > 128)
+        throw invalidRequest(`label must have 1 to 128 characters, got ${length}`, "labelLength");
       if (kind === "user" && (redirectUris.length === 0 || redirectUris.length > MOST_REDIRECTS))
         throw invalidRequest(
           `a credential of kind user needs 1 to ${MOST_REDIRECTS} redirect addresses`,

@@ -48,7 +48,7 @@ export async function readForm(request: Request): Promise<Form> {
   if (text.split("&", MOST_PARAMETERS + 1).length > MOST_PARAMETERS)
     throw invalidRequest(`the body may have at most ${MOST_PARAMETERS} parameters`);
   for (const [name, value] of new URLSearchParams(text)) {
-    if (seen.has(name)) throw invalidRequest("a parameter is repeated");
+    if (seen.has(name)) throw invalidRequest(`${/^[\w-]{1,64}$/.test(name) ? name : "a parameter"} must be given once`);
     seen.add(name);
     if (value !== "") form.set(name, value);
   }

@@ -14,7 +14,8 @@ const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 export function parseScope(text: string): string[] {
   const scopes = text.split(" ").filter((scope) => scope !== "");
   if (scopes.length === 0) throw invalidRequest("scope is missing");
-  if (!scopes.every((scope) => SCOPE_TOKEN.test(scope))) throw new OAuthError("invalid_scope", "scope is malformed");
+  if (!scopes.every((scope) => SCOPE_TOKEN.test(scope)))
+    throw new OAuthError("invalid_scope", "scope must be names of printable ASCII characters, separated by spaces");
   return [...new Set(scopes)];
 }
 

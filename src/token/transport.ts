@@ -49,7 +49,12 @@ export const answerErrors =
   };
 
 /** For paths that allow only one method. */
-export const onlyMethod = (method: string) => (): Response =>
-  errorResponse(
-    new OAuthError("invalid_request", `use ${method} for this address`, { status: 405, headers: { Allow: method } }),
-  );
+export const onlyMethod =
+  (method: string) =>
+  (c: Context): Response =>
+    errorResponse(
+      new OAuthError("invalid_request", `${c.req.method} is not allowed here; use ${method}`, {
+        status: 405,
+        headers: { Allow: method },
+      }),
+    );

@@ -131,7 +131,8 @@ function noMore(parts: readonly Part[], expected: number): void {
 
 /** Reads a name that `formatUrn` wrote. Scheme and namespace are case-insensitive (RFC 8141), the rest is not. */
 export function parseUrn(text: string): ResourceUrn {
-  if (!/^urn:/i.test(text)) throw new UrnError("not-a-urn", 0, "the text must begin with urn:");
+  if (!/^urn:/i.test(text))
+    throw new UrnError("not-a-urn", 0, `the text must begin with urn:, got "${text.slice(0, 40)}"`);
   if (text.slice(0, NAMESPACE.length).toLowerCase() !== NAMESPACE)
     throw new UrnError("foreign-namespace", 4, "the namespace must be vendor-platform");
   const rest = text.slice(NAMESPACE.length);

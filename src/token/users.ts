@@ -64,7 +64,7 @@ export const normalName = (name: string): string => name.trim().toLowerCase();
 function checkPassword(password: string): string {
   if (password.length < SHORTEST_PASSWORD || password.length > LONGEST_PASSWORD)
     throw invalidRequest(
-      `the password must have ${SHORTEST_PASSWORD} to ${LONGEST_PASSWORD} characters`,
+      `the password must have ${SHORTEST_PASSWORD} to ${LONGEST_PASSWORD} characters, got ${password.length}`,
       "passwordLength",
     );
   return password;
@@ -95,7 +95,8 @@ export function createUsers(options: { documents: Documents; clock: Clock; rando
 
     async create({ name, role, password }) {
       const normal = normalName(name);
-      if (!NAME.test(normal)) throw invalidRequest("the user name must have 1 to 128 characters of a-z 0-9 . _ @ + -");
+      if (!NAME.test(normal))
+        throw invalidRequest(`the user name must have 1 to 128 characters of a-z 0-9 . _ @ + -, got "${normal}"`);
       if (role !== "owner" && role !== "member")
         throw invalidRequest(`role must be owner or member, got ${String(role)}`);
       const user: StoredUser = {

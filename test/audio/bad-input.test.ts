@@ -30,6 +30,13 @@ function framesIn(recording: Recording): number {
 test.each([null, undefined, "call.wav", 7, {}])("%j in place of bytes is refused", (given) => {
   expect(() => readRecording(given as never)).toThrow(/^a recording must be a Uint8Array or an ArrayBuffer/);
   expect(codeOf(() => recordingOfSamples(given as never, 8000))).toBe("NOT_AUDIO");
+  expect(() => recordingOfSamples(given as never, 8000)).toThrow(
+    `an Int16Array, got ${given === null ? "null" : typeof given}`,
+  );
+});
+
+test("channels of different lengths are refused with their lengths", () => {
+  expect(() => recordingOfSamples([new Float32Array(2), new Float32Array(3)], 8000)).toThrow("got 2, 3 samples");
 });
 
 test.each([null, 16_000, "pcm16"])("%j in place of a format is refused in words", (format) => {

@@ -201,7 +201,7 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     });
     expect(await run("watchlist", "show", "branch 2", ...place)).toMatchObject({
       code: 2,
-      err: 'error: no watchlist "branch 2" is in the scope "default"\n',
+      err: 'error: there is no watchlist "branch 2" in the scope "default"\n',
     });
     const other = (await run("watchlist", "create", "--tag", "branch 1", ...place, "--json")).json.watchlistId;
     const both = await run("watchlist", "delete", "branch 1", ...place);
@@ -221,7 +221,7 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     const found = await run("identify", ...voices("bob", 4), "--group", "night shift", ...place, "--json");
     expect(found).toMatchObject({ code: 0, json: { subject: "bob", candidates: [{ name: "bob" }] } });
     expect((await run("identify", ...voices("bob", 4), "--group", "day shift", ...place)).err).toBe(
-      'error: no group "day shift" is in the scope "default"\n',
+      'error: there is no group "day shift" in the scope "default"\n',
     );
   });
 
@@ -275,7 +275,7 @@ describe("errors are clear", () => {
       2,
       /no fraudster "nobody" is enrolled here\nhint: .* enroll --fraudster nobody /,
     ],
-    [["watchlist", "show", "nonsense"], 2, /^error: no watchlist "nonsense" is in the scope "default"\n$/],
+    [["watchlist", "show", "nonsense"], 2, /^error: there is no watchlist "nonsense" in the scope "default"\n$/],
     [["verify", "ada", "stereo.wav", "--channel", "7"], 2, /channel/],
     [["verify", "ada", "ada-4.wav", "--encoding", "pcm16"], 2, /needs --rate/],
     [["enroll", "ada"], 2, /missing required argument/],

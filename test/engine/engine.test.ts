@@ -183,7 +183,10 @@ describe("bad input: a named error or a measured verdict", () => {
     await expect(engine.analyze([0, 1] as never, rateHz)).rejects.toMatchObject({ code: "BAD_SAMPLES" });
     for (const samples of ["x", [0, 1], undefined]) {
       const stream = await engine.stream(rateHz);
-      await expect(stream.push(samples as never)).rejects.toMatchObject({ code: "BAD_SAMPLES" });
+      await expect(stream.push(samples as never)).rejects.toMatchObject({
+        code: "BAD_SAMPLES",
+        message: `samples must be a Float32Array with values from -1 to 1, got ${typeof samples}`,
+      });
     }
     await expect(engine.train(undefined as never)).rejects.toThrow("segments must be a list, got undefined");
     await expect(engine.score({} as never, {} as never)).rejects.toThrow("templates must be a list, got object");

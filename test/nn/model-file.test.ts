@@ -146,16 +146,16 @@ describe("refused, with the reason:", () => {
   });
 
   test.each([
-    [{ window: "hann" }, "window hann, this engine computes povey and hamming"],
-    [{ window: "constructor" }, "window constructor, this engine computes povey and hamming"],
-    [{ rateHz: 8000 }, "rateHz 8000, this engine computes 16000"],
-    [{ bins: 64 }, "bins 64, this engine computes 80"],
-    [{ relativeFloor: -1 }, "relativeFloor -1, expected a number from 0 to 1"],
-    [{ relativeFloor: null }, "relativeFloor null, expected a number from 0 to 1"],
+    [{ window: "hann" }, "window must be povey or hamming, got hann"],
+    [{ window: "constructor" }, "window must be povey or hamming, got constructor"],
+    [{ rateHz: 8000 }, "rateHz must be 16000, got 8000"],
+    [{ bins: 64 }, "bins must be 80, got 64"],
+    [{ relativeFloor: -1 }, "relativeFloor must be at least 0 and below 1, got -1"],
+    [{ relativeFloor: null }, "relativeFloor must be at least 0 and below 1, got null"],
   ])("a front end with %j", async (frontEnd, words) => {
     const other = section({ ...NETWORK, frontEnd }, tensors);
     await expect(readModelFile(modelFile([{ name: "network", bytes: other }]))).rejects.toThrow(
-      `the model's front end has ${words}`,
+      `this engine cannot compute the model's front end: ${words}`,
     );
   });
 

@@ -508,7 +508,7 @@ describe("authorization code with PKCE", () => {
     const asked = form(null, { form_token: token, kind: "robot", label: "x" });
     const { response, text } = await browser.go("/profile/credentials", asked);
     expect(response.status).toBe(400);
-    expect(text).toContain("the kind of a credential must be service or user");
+    expect(text).toContain("the kind of a credential must be service or user, got");
     expect(await box.service.credentials.ofUser((await box.service.users.find("olga"))!)).toHaveLength(1);
   });
 

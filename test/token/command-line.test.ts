@@ -78,7 +78,9 @@ describe("vivavoce token", () => {
     await expect(run("user", "credential", "robot", "--user", "nobody", ...store)).rejects.toThrow(
       "user nobody does not exist",
     );
-    await expect(run("user", "credential", "robot", ...store)).rejects.toThrow("the user is missing");
+    await expect(run("user", "credential", "robot", ...store)).rejects.toThrow(
+      "--user is required, unless --url is given",
+    );
   });
 
   test("on a box: applications and clients", async () => {

@@ -213,8 +213,8 @@ describe("agentAvailability", () => {
   test.each([
     ["businessUnitID=1&output=JSON", "siteID is missing"],
     ["siteID=306&output=JSON", "businessUnitID is missing"],
-    ["siteID=306&businessUnitID=x&output=JSON", "businessUnitID must be a number of at most 15 digits"],
-    ["siteID=306&businessUnitID=1&output=XML", "output must be JSON"],
+    ["siteID=306&businessUnitID=x&output=JSON", "businessUnitID must be a number of at most 15 digits, got 'x'"],
+    ["siteID=306&businessUnitID=1&output=XML", "output must be JSON, got 'XML'"],
     ["siteID=306&siteID=307&businessUnitID=1&output=JSON", "siteID must be given once"],
   ])("%s: 400", async (query, why) => {
     const box = createBox();

@@ -376,7 +376,7 @@ describe("the management interface", () => {
     const refused = await call("PUT", `/sites/306/business-units/${unit}/agents/ann`, { state: "online" });
     expect(await refused.json()).toMatchObject({
       error: "invalid_request",
-      error_description: "businessUnitID must be a number of at most 15 digits",
+      error_description: `businessUnitID must be a number of at most 15 digits, got '${decodeURIComponent(unit)}'`,
     });
     expect(await client.agents.list()).toEqual([]);
   });
@@ -437,7 +437,8 @@ describe("the management interface", () => {
     const created = (length: number) =>
       service.credentials.create(user, { kind: "service", label: "l".repeat(length) });
     for (const length of [1, 128]) expect((await created(length)).credential.label).toHaveLength(length);
-    for (const length of [0, 129]) await expect(created(length)).rejects.toThrow("label must have 1 to 128 characters");
+    for (const length of [0, 129])
+      await expect(created(length)).rejects.toThrow(`label must have 1 to 128 characters, got ${length}`);
   });
 
   // The same steps on the store and on a box: an administrator can do the same on both.
@@ -513,7 +514,7 @@ describe("the management interface", () => {
       }
       for (const length of [9, 257])
         await expect(users.change("mia@bank", { password: "p".repeat(length) })).rejects.toMatchObject({
-          message: "the password must have 10 to 256 characters",
+          message: `the password must have 10 to 256 characters, got ${length}`,
         });
       expect(await users.change("mia@bank", { role: "owner", disabled: true })).toMatchObject({
         role: "owner",

@@ -229,9 +229,9 @@ describe("asr_params, nlu_params, dlg_params", () => {
       '{"urn":"urn:vendor-platform:tag:model/a/platform.dialog","language":"eng-USA"}',
       "that of the urn is missing",
     ],
-    ["nlu_params", '{"urn":"x"}', "must begin with urn: (at 0)"],
+    ["nlu_params", '{"urn":"x"}', 'must begin with urn:, got "x" (at 0)'],
     ["nlu_params", '{"urn":"x","more":1}', "more"],
-    ["nlu_params", '{"urn":"x","language":"english"}', "language: must be of the form eng-USA"],
+    ["nlu_params", '{"urn":"x","language":"english"}', 'language: must have the form eng-USA, got "english"'],
   ] as const)("%s refuses %s", (kind, text, why) => {
     expect(() => readParams(kind, text)).toThrow(why);
   });

@@ -268,7 +268,11 @@ describe("the runtime token endpoint", () => {
     const post = (body: string, more: Record<string, string> = {}) =>
       box.fetch("/oauth2/token", { method: "POST", headers: { ...headers, ...more }, body });
     expect((await post("grant_type=client_credentials&scope=tts")).status).toBe(200);
-    expect((await post("grant_type=client_credentials&scope=tts&scope=asr")).status).toBe(400);
+    const repeated = await post("grant_type=client_credentials&scope=tts&scope=asr");
+    expect(repeated.status).toBe(400);
+    expect(await repeated.json()).toMatchObject({ error_description: "scope must be given once" });
+    const odd = await post("grant_type=client_credentials&%22%0A=1&%22%0A=2");
+    expect(await odd.json()).toMatchObject({ error_description: "a parameter must be given once" });
     expect((await post('{"grant_type":"client_credentials"}', { "Content-Type": "application/json" })).status).toBe(
       400,
     );
@@ -292,6 +296,7 @@ describe("the runtime token endpoint", () => {
     const get = await box.fetch("/oauth2/token?grant_type=client_credentials&scope=tts", { headers });
     expect(get.status).toBe(405);
     expect(get.headers.get("Allow")).toBe("POST");
+    expect(await get.json()).toMatchObject({ error_description: "GET is not allowed here; use POST" });
   });
 
   test("a body of a connection is read up to the longest form, with and without its length", async () => {

@@ -89,7 +89,7 @@ export class AudioHookSession extends DialectSession {
   }
 
   #open(parameters: Json): Received {
-    if (this.#media !== null) throw new DialectError("open came twice");
+    if (this.#media !== null) throw new DialectError("open was sent twice");
     const offered = Array.isArray(parameters.media) ? parameters.media.filter(isMedia) : [];
     // Prefers both channels: the channel tells who is speaking.
     const media =

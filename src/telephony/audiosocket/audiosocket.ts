@@ -75,7 +75,10 @@ export class AudioSocketSession extends DialectSession {
   }
 
   #audio(kind: number, payload: Uint8Array, events: CallEvent[]): void {
-    if (this.#uuid === null) throw new DialectError("the first packet must be the UUID");
+    if (this.#uuid === null)
+      throw new DialectError(
+        `the first packet must be the UUID (kind 0x01), got kind 0x${kind.toString(16).padStart(2, "0")}`,
+      );
     const rate = RATES.get(kind);
     // Other kinds, such as 0x02 for silence, say nothing that a call needs.
     if (rate === undefined) return;

@@ -47,7 +47,7 @@ export class TwilioSession extends DialectSession {
   }
 
   #start({ start }: Json): Received {
-    if (this.#isStarted) throw new DialectError("start came twice");
+    if (this.#isStarted) throw new DialectError("start was sent twice");
     if (!isObject(start) || !isObject(start.mediaFormat)) throw new DialectError("start has no mediaFormat");
     const { encoding, sampleRate, channels } = start.mediaFormat;
     if (encoding !== "audio/x-mulaw" || numberOf(sampleRate) !== 8_000 || numberOf(channels) !== 1)

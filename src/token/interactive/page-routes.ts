@@ -175,7 +175,8 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
       throw invalidRequest(`response_mode must be query, got ${mode.slice(0, 40)}`);
     if (c.req.param("uid") !== undefined) return flow.handle(c);
     const query = queryOf(c);
-    if (query.length > LONGEST_QUERY) throw invalidRequest(`the query must have at most ${LONGEST_QUERY} characters`);
+    if (query.length > LONGEST_QUERY)
+      throw invalidRequest(`the query must have at most ${LONGEST_QUERY} characters, got ${query.length}`);
     if (ownBeginning(c) && !(await sessionOf(c, service))) return c.redirect(`/sign-in${query}`, 303);
     checkBeginning(c);
     c.res = await flow.handle(c);

@@ -45,7 +45,7 @@ function signInPolicy({ errors, interactionPolicy }: Library) {
     new interactionPolicy.Check("sign_in", "the user must sign in first", "login_required", (ctx) => {
       // The library ignores unknown scopes; we refuse them.
       const { scope = "" } = ctx.oidc.params as { scope?: string };
-      if (scope !== PLATFORM_SCOPE) throw new errors.InvalidScope(`only ${PLATFORM_SCOPE} is granted here`, scope);
+      if (scope !== PLATFORM_SCOPE) throw new errors.InvalidScope(`scope must be ${PLATFORM_SCOPE}`, scope);
       return !ctx.oidc.result?.login;
     }),
   );
@@ -81,7 +81,10 @@ type Failures = WeakMap<IncomingMessage, Error>;
 
 async function createProvider(service: TokenService, failures: Failures): Promise<Provider> {
   // The library needs URL.parse, which the first releases of Node 20 lack.
-  if (!("parse" in URL)) throw new OAuthError("server_error", "sign-in needs a newer Node.js", { status: 501 });
+  if (!("parse" in URL))
+    throw new OAuthError("server_error", `sign-in needs a newer Node.js, with URL.parse, got ${process.version}`, {
+      status: 501,
+    });
   const library = await loadLibrary();
   const { issuer, audiences, keyring } = service;
   const jwks = await keyring.privateJwks();
