@@ -26,8 +26,8 @@ import {
 } from "./candidates.js";
 import { analyzeAndCompare, authenticationPart, fraudPart, type Part, recordCheck } from "./check.js";
 import { partRisk, scoreOf, voiceprintResult } from "./check-result.js";
-import { type OpenContext, openContext } from "./context.js";
-import type { Dependencies, Implementation, OperationOptions } from "./dependencies.js";
+import { type CallScope, type OpenContext, openContext } from "./context.js";
+import type { Implementation } from "./dependencies.js";
 import { audioDetails, calibrationModel, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
 import { findAudio } from "./recorded-audio.js";
 
@@ -45,28 +45,19 @@ export const partsOf = ({ persons, fraudsters }: AnalysisTargets, set: Configura
 
 /** Runs several checks on the audio at once: who speaks, is it a known fraudster, is it an attack. */
 export const analyzeAudio: Implementation<"analyzeAudio"> = async (deps, request, options) => {
-  const context = await openContext(deps, request.context);
+  const context = await openContext(deps, request.context, options);
   const { scopeId, set, engine } = context;
   const wanted = wantedAttacks(engine, request);
   const source = await findAudio(deps, scopeId, request.audio);
-  const targets = await analysisTargets(deps, context, request, options);
+  const targets = await analysisTargets(context, request);
   const parts = partsOf(targets, set);
-  const { analyzed, results, attacks } = await analyzeAndCompare(
-    deps,
-    context,
-    source,
-    request,
-    parts,
-    options,
-    wanted,
-  );
-  const result = await concludeAnalysis(deps, context, "AnalyzeAudio", targets, analyzed, results, attacks);
+  const { analyzed, results, attacks } = await analyzeAndCompare(context, source, request, parts, wanted);
+  const result = await concludeAnalysis(context, "AnalyzeAudio", targets, analyzed, results, attacks);
   return { result, ...leftOutStatus(parts.flatMap(({ candidates }) => candidates.leftOut)) };
 };
 
 /** Fuses the parts into one result, and keeps it for the session's decision. */
 export async function concludeAnalysis(
-  deps: Dependencies,
   context: OpenContext,
   operation: string,
   { persons, onePerson, fraudsters }: AnalysisTargets,
@@ -99,7 +90,6 @@ export async function concludeAnalysis(
   const topFraudster = fraud?.scored[0];
   const { model } = context.engine;
   await recordCheck(
-    deps,
     context,
     operation,
     analyzed,
@@ -145,17 +135,15 @@ export async function concludeAnalysis(
 
 /** Profile ids may be of persons or of fraudsters: each is compared in the part of its kind. A part without targets is `null`. */
 export async function analysisTargets(
-  deps: Dependencies,
-  { scopeId }: OpenContext,
+  context: CallScope,
   request: Pick<AnalyzeAudioRequest, "gkVoiceprintProfileIds" | "group" | "watchlist">,
-  options: OperationOptions,
 ): Promise<AnalysisTargets> {
   const { gkVoiceprintProfileIds: list, group, watchlist } = request;
-  const given = list ? await findProfiles(deps, scopeId, list, "gk_voiceprint_profile_ids", options) : [];
+  const given = list ? await findProfiles(context, list, "gk_voiceprint_profile_ids") : [];
   const of = async (kind: "person" | "fraudster", target: typeof group, field: string) => {
     const ids = given.filter((found) => found.kind === kind);
-    if (target) return candidatesByGroup(deps, scopeId, kind, target, field, ids);
-    return ids.length > 0 ? candidatesOf(deps, scopeId, kind, ids) : null;
+    if (target) return candidatesByGroup(context, kind, target, field, ids);
+    return ids.length > 0 ? candidatesOf(context, kind, ids) : null;
   };
   const [person, ...others] = eachOnce(given.filter(({ kind }) => kind === "person"));
   return {

@@ -7,7 +7,7 @@ import { audioValidity } from "../voiceprint/quality-gate.js";
 import { measuredAudio, voiceOf } from "./audio-model.js";
 import { assertKind, findOneProfile, isPrint } from "./candidates.js";
 import type { OpenContext } from "./context.js";
-import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
+import { engineOptions } from "./dependencies.js";
 import { invalid } from "./failures.js";
 import type { JointAnalysis } from "./joint-analysis.js";
 
@@ -42,8 +42,7 @@ export const looksAround = (checkpoints: readonly number[]): number[] =>
 const leastRatioOfTwo = -Math.LN10;
 
 export async function findSeparation(
-  deps: Dependencies,
-  { scopeId, engine }: Pick<OpenContext, "scopeId" | "engine">,
+  context: OpenContext,
   selector: AudioChannelSelector | undefined,
   field: string,
 ): Promise<Separation | null> {
@@ -52,9 +51,9 @@ export async function findSeparation(
   const id = asked.gkAgentVoiceprintProfileId?.value;
   if (id === undefined) return { agentId: null };
   const path = `${field}.voice_separation.gk_agent_voiceprint_profile_id`;
-  const profile = await findOneProfile(deps, scopeId, id, path);
+  const profile = await findOneProfile(context, id, path);
   assertKind(profile, "person", path);
-  if (!isPrint(profile) || profile.template.revision !== engine.model.revision)
+  if (!isPrint(profile) || profile.template.revision !== context.engine.model.revision)
     throw invalid(path, "not_trained", "the agent's print was not made by the current model; train it first");
   return { agentId: id };
 }
@@ -70,13 +69,10 @@ export function refuseSeparation(selector: AudioChannelSelector | undefined, fie
 }
 
 export async function callerVoices(
-  deps: Dependencies,
-  context: Pick<OpenContext, "scopeId" | "engine" | "set">,
+  { deps, options, scopeId, engine, set }: OpenContext,
   separation: Separation | null,
   analysis: JointAnalysis,
-  options: OperationOptions,
 ): Promise<CallerVoices> {
-  const { scopeId, engine, set } = context;
   if (separation === null) return fitVoices([analysis], false, set);
   const voices = analysis.voices ?? [];
   const { agentId } = separation;

@@ -7,7 +7,7 @@ import {
   type ListOfUniqueId,
   type UniqueIdAndTag,
 } from "../contract/index.js";
-import type { CallOptions, Score } from "../engine/port.js";
+import type { Score } from "../engine/port.js";
 import {
   type DamagedProfile,
   type Group,
@@ -22,7 +22,8 @@ import {
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { enrollStatus } from "../voiceprint/enrollment.js";
 import { audioModel, voiceOf } from "./audio-model.js";
-import type { Dependencies, OperationOptions } from "./dependencies.js";
+import type { CallScope } from "./context.js";
+import { engineOptions } from "./dependencies.js";
 import { invalid, notFound, notInScope } from "./failures.js";
 import type { GalleryMember, LoadedGallery } from "./galleries.js";
 import { analysisBy, type JointAnalysis } from "./joint-analysis.js";
@@ -42,7 +43,7 @@ export interface Candidates {
   /** Revisions of the models that made the prints. Each of these models must process the audio. */
   readonly revisions: ReadonlySet<string>;
   /** Best first. If there are many candidates, only the best are scored exactly. */
-  score(analyzed: JointAnalysis, options: CallOptions): Promise<ScoredPrint[]>;
+  score(analyzed: JointAnalysis): Promise<ScoredPrint[]>;
   /** Why nothing can be scored; call it when `count` is 0. Throws if a print cannot be opened. */
   whyNone(set: ConfigurationSet): Promise<DecisionReason>;
 }
@@ -69,33 +70,25 @@ export function leftOutStatus(leftOut: readonly DamagedProfile[]): { status?: { 
 
 /** The prints that a request names: one by one, or as a group or watchlist. */
 export const candidatesByTarget = async (
-  deps: Dependencies,
-  scopeId: Id,
+  scope: CallScope,
   kind: OwnerKind,
   target: IdentifyRequest["target"] | DetectKnownFraudstersRequest["target"],
-  options: OperationOptions,
 ): Promise<Candidates> =>
   target.case === "group" || target.case === "watchlist"
-    ? candidatesByGroup(deps, scopeId, kind, target.value, target.case)
-    : candidatesOf(deps, scopeId, kind, await someProfilesOf(deps, scopeId, target.value!, kind, options));
+    ? candidatesByGroup(scope, kind, target.value, target.case)
+    : candidatesOf(scope, kind, await someProfilesOf(scope, target.value!, kind));
 
 /** At least one profile, and all of this kind. */
-export async function someProfilesOf(
-  deps: Dependencies,
-  scopeId: Id,
-  list: ListOfUniqueId,
-  kind: OwnerKind,
-  options: OperationOptions,
-): Promise<FoundProfile[]> {
+export async function someProfilesOf(scope: CallScope, list: ListOfUniqueId, kind: OwnerKind): Promise<FoundProfile[]> {
   const field = "gk_voiceprint_profile_ids";
   if (list.uniqueIds.length === 0) throw invalid(field, "empty", "at least one profile is required");
-  const profiles = await findProfiles(deps, scopeId, list, field, options);
+  const profiles = await findProfiles(scope, list, field);
   for (const [i, profile] of profiles.entries()) assertKind(profile, kind, `${field}.unique_ids[${i}]`);
   return profiles;
 }
 
 /** The one profile that a field names. */
-export async function findOneProfile(deps: Dependencies, scopeId: Id, id: Id, field: string): Promise<FoundProfile> {
+export async function findOneProfile({ deps, scopeId }: CallScope, id: Id, field: string): Promise<FoundProfile> {
   const [print] = await deps.prints.get(scopeId, [id]);
   if (print) return print;
   const profile = await deps.store.profiles.get(scopeId, id);
@@ -121,15 +114,9 @@ export const eachOnce = (profiles: readonly FoundProfile[]): FoundProfile[] => [
 ];
 
 /** Returns one entry for each given id, in order; repeated ids give repeated entries. Throws if an id is not in the scope. */
-export async function findProfiles(
-  deps: Dependencies,
-  scopeId: Id,
-  list: ListOfUniqueId,
-  field: string,
-  { signal }: OperationOptions,
-): Promise<FoundProfile[]> {
+export async function findProfiles(scope: CallScope, list: ListOfUniqueId, field: string): Promise<FoundProfile[]> {
   const ids = list.uniqueIds.map((id) => id.value);
-  const found = new Map((await profilesAmong(deps, scopeId, ids, signal)).map((one) => [profileIdOf(one), one]));
+  const found = new Map((await profilesAmong(scope, ids)).map((one) => [profileIdOf(one), one]));
   return ids.map((id, i) => {
     const one = found.get(id);
     if (!one) throw notInScope(`${field}.unique_ids[${i}]`, "profile", id);
@@ -139,10 +126,8 @@ export async function findProfiles(
 
 /** Those of these ids that exist, in any order. Reading thousands of prints takes a while, so it stops when the caller cancels. */
 async function profilesAmong(
-  deps: Dependencies,
-  scopeId: Id,
+  { deps, options: { signal }, scopeId }: CallScope,
   ids: readonly Id[],
-  signal?: AbortSignal,
 ): Promise<FoundProfile[]> {
   const prints = await deps.prints.get(scopeId, ids);
   signal?.throwIfAborted();
@@ -155,26 +140,14 @@ async function profilesAmong(
 
 export const detailsOf = (found: FoundProfile) => (isPrint(found) ? printDetails(found) : profileDetails(found));
 
-export function candidatesOf(
-  deps: Dependencies,
-  scopeId: Id,
-  kind: OwnerKind,
-  profiles: readonly FoundProfile[],
-): Candidates {
+export function candidatesOf(scope: CallScope, kind: OwnerKind, profiles: readonly FoundProfile[]): Candidates {
+  const { models } = scope.deps;
   const unique = eachOnce(profiles);
-  const prints = unique.filter(isPrint).filter((print) => deps.models.has(print.template.revision));
+  const prints = unique.filter(isPrint).filter((print) => models.has(print.template.revision));
   const revisions = new Set(prints.map((print) => print.template.revision));
   const leftOut = unique.filter(isLeftOut);
-  const whyNone = (set: ConfigurationSet) => reasonForNone(deps, scopeId, unique, set);
-  return candidatesIn(
-    deps,
-    scopeId,
-    kind,
-    new Set(prints.map((print) => print.profileId)),
-    leftOut,
-    revisions,
-    whyNone,
-  );
+  const whyNone = (set: ConfigurationSet) => reasonForNone(scope, unique, set);
+  return candidatesIn(scope, kind, new Set(prints.map(profileIdOf)), leftOut, revisions, whyNone);
 }
 
 const isLeftOut = (found: FoundProfile): found is DamagedProfile & { readonly kind: OwnerKind } =>
@@ -182,18 +155,17 @@ const isLeftOut = (found: FoundProfile): found is DamagedProfile & { readonly ki
 
 /** The members of a group or watchlist, plus the profiles in `also`. */
 export async function candidatesByGroup(
-  deps: Dependencies,
-  scopeId: Id,
+  scope: CallScope,
   kind: OwnerKind,
   target: UniqueIdAndTag,
   field: string,
   also: readonly FoundProfile[] = [],
 ): Promise<Candidates> {
-  const { groups, tag } = await findGroups(deps, scopeId, kind === "person" ? "group" : "watchlist", target, field);
+  const { groups, tag } = await findGroups(scope, kind === "person" ? "group" : "watchlist", target, field);
   if (groups.reduce((sum, group) => sum + group.profileIds.length + group.ownerIds.length, 0) <= mostScoredDirectly)
-    return candidatesOf(deps, scopeId, kind, [...(await membersOf(deps, scopeId, groups, tag)), ...also]);
+    return candidatesOf(scope, kind, [...(await membersOf(scope, groups, tag)), ...also]);
   const given = also.filter(isPrint).map((print) => print.profileId);
-  const { valid, leftOut, revisions } = await deps.galleries.search(scopeId, kind, (loaded) => {
+  const { valid, leftOut, revisions } = await scope.deps.galleries.search(scope.scopeId, kind, (loaded) => {
     const key = [tag, ...groups.map((group) => group.id)].join();
     const of = groups.flatMap((group) => [group.profileIds, group.ownerIds]);
     const members = loaded.remembered(key, of, () => validMembers(loaded, groups, tag));
@@ -201,7 +173,7 @@ export async function candidatesByGroup(
     const found = more.length === 0 ? members : new Set([...members, ...more]);
     return { valid: found, leftOut: leftOutOf(loaded, groups, tag, also), revisions: revisionsOf(loaded, found) };
   });
-  return candidatesIn(deps, scopeId, kind, valid, leftOut, revisions, async () => DecisionReason.NO_SCORES);
+  return candidatesIn(scope, kind, valid, leftOut, revisions, async () => DecisionReason.NO_SCORES);
 }
 
 const namedBy = (groups: readonly Group[]) => ({
@@ -243,8 +215,7 @@ function revisionsOf({ galleries, members }: LoadedGallery, ids: ReadonlySet<Id>
 
 /** The group with the given id, its prints filtered by the tag; or, without an id, every group with that tag. */
 export async function findGroups(
-  deps: Dependencies,
-  scopeId: Id,
+  { deps, scopeId }: CallScope,
   kind: GroupKind,
   target: UniqueIdAndTag,
   field: string,
@@ -274,14 +245,10 @@ export async function findGroups(
 }
 
 /** Every profile of these groups with the tag, if one is given, trained or not. Members that have been erased are left out. */
-export async function membersOf(
-  deps: Dependencies,
-  scopeId: Id,
-  groups: readonly Group[],
-  tag: string,
-): Promise<FoundProfile[]> {
+export async function membersOf(scope: CallScope, groups: readonly Group[], tag: string): Promise<FoundProfile[]> {
+  const { deps, scopeId } = scope;
   const { named, owners } = namedBy(groups);
-  const found = await profilesAmong(deps, scopeId, [...named]);
+  const found = await profilesAmong(scope, [...named]);
   const owned = owners.size > 0 ? await deps.store.profiles.ofOwners(scopeId, [...owners]) : [];
   return [...found, ...owned.map(asFound)].filter((one) => tag === "" || one.tag === tag);
 }
@@ -292,14 +259,14 @@ const asFound = (profile: ListedProfile): FoundProfile =>
     : { ...profile, kind: profile.owner.kind };
 
 function candidatesIn(
-  deps: Dependencies,
-  scopeId: Id,
+  scope: CallScope,
   kind: OwnerKind,
   valid: ReadonlySet<Id>,
   leftOut: readonly DamagedProfile[],
   revisions: ReadonlySet<string>,
   whyNone: Candidates["whyNone"],
 ): Candidates {
+  const { deps, scopeId } = scope;
   /** The gallery's best of these prints. */
   const likeliest = async (analyzed: JointAnalysis): Promise<Id[]> => {
     const hits = await deps.galleries.search(scopeId, kind, ({ galleries, members }) =>
@@ -315,9 +282,9 @@ function candidatesIn(
     count: valid.size,
     leftOut,
     revisions,
-    async score(analyzed, options) {
+    async score(analyzed) {
       const ids = valid.size > mostScoredDirectly ? await likeliest(analyzed) : [...valid];
-      return scoreExactly(deps, scopeId, ids, analyzed, options);
+      return scoreExactly(scope, ids, analyzed);
     },
     async whyNone(set) {
       if (leftOut[0]) throw leftOut[0].damage;
@@ -331,11 +298,9 @@ function candidatesIn(
  * that was erased since then must not be scored.
  */
 async function scoreExactly(
-  deps: Dependencies,
-  scopeId: Id,
+  { deps, options, scopeId }: CallScope,
   ids: readonly Id[],
   analyzed: JointAnalysis,
-  options: CallOptions,
 ): Promise<ScoredPrint[]> {
   const byRevision = new Map<string, Print[]>();
   for (const print of await deps.prints.get(scopeId, ids)) {
@@ -351,7 +316,7 @@ async function scoreExactly(
     if (!analysis?.embedding) continue;
     const engine = await deps.models.open(revision);
     const templates = prints.map((print) => print.template);
-    const scores = await engine.score(templates, voiceOf(analysis, analysis.embedding), options);
+    const scores = await engine.score(templates, voiceOf(analysis, analysis.embedding), engineOptions(options));
     scored.push(...prints.map((print, i) => ({ print, score: scores[i]! })));
   }
   if (scored.some(({ score }) => !score || Number.isNaN(score.llr) || Number.isNaN(score.reliability)))
@@ -364,8 +329,7 @@ async function scoreExactly(
 
 /** NOT_ENOUGH_SEGMENTS if that is why every profile cannot be scored; otherwise NO_SCORES. */
 async function reasonForNone(
-  deps: Dependencies,
-  scopeId: Id,
+  { deps, scopeId }: CallScope,
   profiles: readonly FoundProfile[],
   set: ConfigurationSet,
 ): Promise<DecisionReason> {

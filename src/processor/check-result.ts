@@ -6,12 +6,10 @@ import { type Risk, riskFigures, riskOf } from "../voiceprint/risk.js";
 import type { AnalyzedAudio, JudgedPrint, PartResult } from "./analyzed-audio.js";
 import { recordCheck } from "./check.js";
 import type { OpenContext } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
 import { audioDetails, calibrationModel, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
 
 /** Stores the result for the session's decision, and returns the response fields that the three share. */
 export async function concludeCheck(
-  deps: Dependencies,
   context: OpenContext,
   operation: string,
   analyzed: AnalyzedAudio,
@@ -24,7 +22,7 @@ export async function concludeCheck(
   const best = result.scored[0];
   const risk = partRisk(kind, result);
   const part = kind === "person" ? { authentication: result } : { fraud: result };
-  await recordCheck(deps, context, operation, analyzed, result.outcome, risk && riskFigures(risk), part, profileId);
+  await recordCheck(context, operation, analyzed, result.outcome, risk && riskFigures(risk), part, profileId);
   const revision = best?.print.template.revision ?? engine.model.revision;
   return {
     voiceprintDetails: best && printDetails(best.print),

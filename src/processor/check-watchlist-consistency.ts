@@ -9,8 +9,8 @@ import {
   membersOf,
   someProfilesOf,
 } from "./candidates.js";
-import { openContext } from "./context.js";
-import type { Dependencies, Implementation, OperationOptions } from "./dependencies.js";
+import { type CallScope, openContext } from "./context.js";
+import type { Implementation } from "./dependencies.js";
 import { calibrationModel, uniqueId } from "./messages.js";
 
 /** Reports which prints can be scored here. A profile without a template is listed as well, because it detects nobody. */
@@ -19,12 +19,12 @@ export const checkWatchlistConsistency: Implementation<"checkWatchlistConsistenc
   request,
   options,
 ) => {
-  const { scopeId, set, engine } = await openContext(deps, request.context);
-  const unique = eachOnce(await targets(deps, scopeId, request.target, options));
+  const context = await openContext(deps, request.context, options);
+  const unique = eachOnce(await targets(context, request.target));
   const { compatible, incompatible, listed } = watchlistConsistency(
     unique.map((one) => ({ found: one, revision: isPrint(one) ? one.template.revision : null })),
     (revision) => deps.models.has(revision),
-    set.maxIncompatiblePrintsListed,
+    context.set.maxIncompatiblePrintsListed,
   );
   return {
     totalNumberOfCompatiblePrints: compatible,
@@ -39,17 +39,12 @@ export const checkWatchlistConsistency: Implementation<"checkWatchlistConsistenc
         : undefined,
       fraudsterId: isPrint(one) ? one.ownerExternalId : one.owner.externalId,
     })),
-    requiredCalibrationModel: calibrationModel(engine.model),
+    requiredCalibrationModel: calibrationModel(context.engine.model),
   };
 };
 
-async function targets(
-  deps: Dependencies,
-  scopeId: string,
-  target: CheckWatchlistConsistencyRequest["target"],
-  options: OperationOptions,
-): Promise<FoundProfile[]> {
-  if (target.case !== "watchlist") return someProfilesOf(deps, scopeId, target.value!, "fraudster", options);
-  const { groups, tag } = await findGroups(deps, scopeId, "watchlist", target.value, "watchlist");
-  return membersOf(deps, scopeId, groups, tag);
+async function targets(scope: CallScope, target: CheckWatchlistConsistencyRequest["target"]): Promise<FoundProfile[]> {
+  if (target.case !== "watchlist") return someProfilesOf(scope, target.value!, "fraudster");
+  const { groups, tag } = await findGroups(scope, "watchlist", target.value, "watchlist");
+  return membersOf(scope, groups, tag);
 }

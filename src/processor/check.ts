@@ -34,7 +34,7 @@ import {
 } from "./caller-voice.js";
 import type { Candidates } from "./candidates.js";
 import type { OpenContext } from "./context.js";
-import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
+import type { Dependencies } from "./dependencies.js";
 import { unlessEngineFails } from "./failures.js";
 import type { JointAnalysis, JointStreamOptions } from "./joint-analysis.js";
 import { learnFromCall } from "./learn-from-call.js";
@@ -89,11 +89,9 @@ export class Comparison {
 
   /** `seconds` is the length of the audio, `null` if unknown. Checkpoints that it cannot reach are left out. */
   constructor(
-    private readonly deps: Dependencies,
-    private readonly context: Pick<OpenContext, "scopeId" | "engine" | "set">,
+    private readonly context: OpenContext,
     private readonly parts: readonly Part[],
     private readonly attacks: AttackChecks,
-    private readonly options: OperationOptions,
     seconds: number | null,
     ignoreCheckpoints: boolean,
     private readonly separation: Separation | null = null,
@@ -179,18 +177,19 @@ export class Comparison {
   /** Minutes may have passed since the look: a print that was erased, or whose consent was withdrawn, must not be in the answer. */
   async #isStillAllowed({ scored }: PartResult): Promise<boolean> {
     const ids = scored.map(({ print }) => print.profileId);
-    return (await this.deps.prints.get(this.context.scopeId, ids)).length === ids.length;
+    const { deps, scopeId } = this.context;
+    return (await deps.prints.get(scopeId, ids)).length === ids.length;
   }
 
   #callerVoices(analysis: JointAnalysis): Promise<CallerVoices> {
-    return callerVoices(this.deps, this.context, this.separation, analysis, this.options);
+    return callerVoices(this.context, this.separation, analysis);
   }
 
   /** Skips a single person as the candidate: that is a verification, and the caller is most likely not an impostor. */
   #count({ kind, count, revisions }: Candidates, { outcome, scored }: PartResult): void {
     if (scored.length === 0 || (kind === "person" && count === 1) || this.separation) return;
     // Rates are counted for one model; prints of another model say nothing about it.
-    const { fieldRates } = this.deps;
+    const { fieldRates } = this.context.deps;
     if ([...revisions].some((revision) => revision !== fieldRates.revision)) return;
     const matched = endsEarly(outcome.decision) ? scored[0]! : null;
     fieldRates.count(kind === "person" ? "group" : "watchlist", scored, count, matched);
@@ -206,10 +205,10 @@ export class Comparison {
   }
 
   async #scoreVoice(part: Part, analysis: JointAnalysis): Promise<PartResult> {
-    const { context, options } = this;
+    const { context } = this;
     const { candidates } = part;
     if (analysis.embedding === null) return unscored(Decision.UNCERTAIN, DecisionReason.AUDIO_TOO_SHORT);
-    const scored = await unlessEngineFails(() => candidates.score(analysis, engineOptions(options)), options.signal);
+    const scored = await unlessEngineFails(() => candidates.score(analysis), context.options.signal);
     if (scored === null) return unscored(Decision.FAILED, DecisionReason.INTERNAL_ERROR);
     if (scored.length === 0) return unscored(Decision.FAILED, DecisionReason.NO_SCORES);
     const looks = looksAt(this.#checkpoints[this.parts.indexOf(part)]!);
@@ -248,15 +247,13 @@ const unscored = (decision: Decision, reason: DecisionReason): PartResult => ({
  * now and gets a new id.
  */
 export async function analyzeAndCompare(
-  deps: Dependencies,
   context: OpenContext,
   source: AudioSource,
   request: { readonly channelSelector?: AudioChannelSelector | undefined; readonly ignoreCheckpoints: boolean },
   parts: readonly Part[],
-  options: OperationOptions,
   wanted: readonly AttackKind[] = [],
 ): Promise<{ analyzed: AnalyzedAudio; results: readonly PartResult[]; attacks: AttackResults }> {
-  const { scopeId, session, set, engine } = context;
+  const { deps, options, scopeId, session, set, engine } = context;
   const attacksIn = (media: MediaSegment | null, channel: number | null) => {
     const audio = media && new AttackAudio(engine, wanted, storedAudio(deps, media, channel), options);
     return new AttackChecks(wanted, audio, set, options);
@@ -265,7 +262,7 @@ export async function analyzeAndCompare(
     findMedia(deps, scopeId, mediaSegmentId, "gk_processed_audio_id");
   const isAnalyzed = ({ revision }: ProcessedAudio) =>
     revision === engine.model.revision && [...revisionsOf(parts)].every((needed) => needed === revision);
-  const separation = await findSeparation(deps, context, request.channelSelector, "channel_selector");
+  const separation = await findSeparation(context, request.channelSelector, "channel_selector");
   const lacksRest = async (processed: ProcessedAudio) =>
     request.ignoreCheckpoints && (await endedAtCheckpoint(deps, processed));
   if (
@@ -276,7 +273,7 @@ export async function analyzeAndCompare(
   ) {
     const { processed } = source;
     const attacks = attacksIn(wanted.length > 0 ? await mediaOf(processed) : null, processed.channel);
-    const comparison = new Comparison(deps, context, parts, attacks, options, null, true);
+    const comparison = new Comparison(context, parts, attacks, null, true);
     const concluded = isUnreadable(processed.validity)
       ? await comparison.concludeUnanalyzed(processed.validity)
       : await comparison.conclude(analysisOf(processed));
@@ -290,11 +287,9 @@ export async function analyzeAndCompare(
   const channel = source.from === "media" ? selectChannel(media, request.channelSelector) : source.processed.channel;
   const recording = openRecording(deps, media);
   const comparison = new Comparison(
-    deps,
     context,
     parts,
     attacksIn(media, channel),
-    options,
     recording && secondsOf(recording),
     request.ignoreCheckpoints,
     separation,
@@ -329,7 +324,6 @@ async function endedAtCheckpoint(
 
 /** Stores the audio model, and the results that the session's decision is later fused from. */
 export async function recordCheck(
-  deps: Dependencies,
   context: OpenContext,
   operation: string,
   analyzed: AnalyzedAudio,
@@ -338,7 +332,7 @@ export async function recordCheck(
   parts: CheckedParts,
   profileId: Id | null,
 ): Promise<void> {
-  const { scopeId, session } = context;
+  const { deps, scopeId, session } = context;
   const { audio, unstored } = analyzed;
   // 0 is all channels mixed, which are not one speaker's.
   const flat: Record<string, number> = {
@@ -379,7 +373,7 @@ export async function recordCheck(
     if (analyzed.checkId === undefined || (error as { code?: unknown }).code !== "exists") throw error;
   });
   // The result stands even if the print could not learn from the call.
-  await learnFromCall(deps, context, analyzed, outcome.decision, parts).catch(() => {});
+  await learnFromCall(context, analyzed, outcome.decision, parts).catch(() => {});
 }
 
 /** Recorded with the check, because it cannot be found out after the print is erased. */

@@ -3,11 +3,18 @@ import type { Context } from "../contract/index.js";
 import type { Engine } from "../engine/port.js";
 import type { Engagement, Session } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
-import type { Dependencies } from "./dependencies.js";
+import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { invalid, notInScope } from "./failures.js";
 
-export interface OpenContext {
+/** What the steps of an operation work with. */
+export interface CallScope {
+  readonly deps: Dependencies;
+  readonly options: OperationOptions;
   readonly scopeId: string;
+}
+
+/** The same for an operation in a running session. */
+export interface OpenContext extends CallScope {
   readonly session: Session;
   readonly set: ConfigurationSet;
   /** The engine of the model that the scope's new prints use. */
@@ -16,12 +23,15 @@ export interface OpenContext {
 
 export const scopeOf = (context: Context | undefined): string => context!.gkScopeId!.value;
 
-/** For operations that need a running session. */
-export async function openContext(deps: Dependencies, context: Context | undefined): Promise<OpenContext> {
+export async function openContext(
+  deps: Dependencies,
+  context: Context | undefined,
+  options: OperationOptions,
+): Promise<OpenContext> {
   const set = configurationSetOf(deps, context);
   const session = await sessionOf(deps, context);
   assertRunning(session);
-  return { scopeId: session.scopeId, session, set, engine: deps.models.of(session.scopeId) };
+  return { deps, options, scopeId: session.scopeId, session, set, engine: deps.models.of(session.scopeId) };
 }
 
 export function configurationSetOf(deps: Dependencies, context: Context | undefined): ConfigurationSet {

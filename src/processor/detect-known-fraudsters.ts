@@ -7,16 +7,16 @@ import { findAudio } from "./recorded-audio.js";
 
 /** Checks audio against fraudsters' profiles, or a watchlist. */
 export const detectKnownFraudsters: Implementation<"detectKnownFraudsters"> = async (deps, request, options) => {
-  const context = await openContext(deps, request.context);
+  const context = await openContext(deps, request.context, options);
   const { scopeId, set } = context;
   const source = await findAudio(deps, scopeId, request.audio);
-  const candidates = await candidatesByTarget(deps, scopeId, "fraudster", request.target, options);
+  const candidates = await candidatesByTarget(context, "fraudster", request.target);
   const part = fraudPart(candidates, set);
-  const { analyzed, results } = await analyzeAndCompare(deps, context, source, request, [part], options);
+  const { analyzed, results } = await analyzeAndCompare(context, source, request, [part]);
   const result = results[0]!;
   return {
     result: {
-      ...(await concludeCheck(deps, context, "DetectKnownFraudsters", analyzed, result, "fraudster")),
+      ...(await concludeCheck(context, "DetectKnownFraudsters", analyzed, result, "fraudster")),
       fraudDetectionScore: scoreOf(result.scored[0]),
       voiceprintResults: result.scored.map(voiceprintResult),
       numberOfPrints: numberScored(candidates, result.scored),

@@ -4,14 +4,14 @@ import type { ProcessedAudio } from "../store/port.js";
 import { type AudioModel, enrollReason, enrollStatus } from "../voiceprint/enrollment.js";
 import { audioModel, limitedTo } from "./audio-model.js";
 import { type OpenContext, openContext } from "./context.js";
-import type { Dependencies, Implementation, OperationOptions } from "./dependencies.js";
+import type { Implementation } from "./dependencies.js";
 import { invalid, notInScope } from "./failures.js";
 import { audioDetails, describedAudio, profileDetails } from "./messages.js";
 import { findProfileToChange } from "./profiles.js";
 
 /** Adds processed audio to the profile's enrollment segments. */
 export const enroll: Implementation<"enroll"> = async (deps, request, options) => {
-  const context = await openContext(deps, request.context);
+  const context = await openContext(deps, request.context, options);
   const { scopeId } = context;
   const id = request.gkProcessedAudioId!.value;
   const processed = await deps.store.processed.get(scopeId, id);
@@ -25,16 +25,14 @@ export const enroll: Implementation<"enroll"> = async (deps, request, options) =
       "only audio from ProcessAudio can be enrolled; process this recording with ProcessAudio first",
     );
   }
-  return { result: await enrollAudio(deps, context, request.gkVoiceprintProfileId, processed, options) };
+  return { result: await enrollAudio(context, request.gkVoiceprintProfileId, processed) };
 };
 
 /** Enrolls audio, stored or not. */
 export async function enrollAudio(
-  deps: Dependencies,
-  { scopeId, set, engine }: OpenContext,
+  { deps, options, scopeId, set, engine }: OpenContext,
   profileId: UniqueId | undefined,
   given: ProcessedAudio,
-  options: OperationOptions,
 ) {
   const { profiles } = deps.store;
   const { revision } = engine.model;

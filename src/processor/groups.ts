@@ -2,8 +2,8 @@
 import type { ListOfUniqueId } from "../contract/index.js";
 import type { GroupKind, Id } from "../store/port.js";
 import { assertKind, findProfiles } from "./candidates.js";
-import { checkOptionalContext } from "./context.js";
-import type { Dependencies, GroupImplementation, OperationOptions } from "./dependencies.js";
+import { type CallScope, checkOptionalContext } from "./context.js";
+import type { GroupImplementation } from "./dependencies.js";
 import { invalid, notInScope } from "./failures.js";
 import { uniqueId } from "./messages.js";
 import { assertName } from "./profiles.js";
@@ -16,7 +16,7 @@ interface GivenMembers {
 export const createGroup: GroupImplementation<"createGroup"> = async (deps, kind, request, options) => {
   const tag = assertName(request.tag, "tag");
   const scopeId = await checkOptionalContext(deps, request.context);
-  const members = await existingMembers(deps, scopeId, kind, request, options);
+  const members = await existingMembers({ deps, options, scopeId }, kind, request);
   const id = deps.ids.next();
   await deps.store.groups.create({ id, scopeId, kind, tag, ...members });
   return { gkGroupId: uniqueId(id) };
@@ -45,7 +45,7 @@ export const deleteGroup: GroupImplementation<"deleteGroup"> = async (deps, kind
 export const addGroupMembers: GroupImplementation<"addGroupMembers"> = async (deps, kind, request, options) => {
   const scopeId = await checkOptionalContext(deps, request.context);
   assertSomeMembers(request);
-  const members = await existingMembers(deps, scopeId, kind, request, options);
+  const members = await existingMembers({ deps, options, scopeId }, kind, request);
   if (!(await deps.store.groups.addMembers(scopeId, kind, request.gkGroupId!.value, members)))
     throw notInScope("gk_group_id", kind, request.gkGroupId!.value);
   return {};
@@ -74,17 +74,12 @@ function assertSomeMembers(given: GivenMembers): void {
 }
 
 /** A group holds persons, a watchlist holds fraudsters. Every member must exist. */
-async function existingMembers(
-  deps: Dependencies,
-  scopeId: Id,
-  kind: GroupKind,
-  given: GivenMembers,
-  options: OperationOptions,
-) {
+async function existingMembers(scope: CallScope, kind: GroupKind, given: GivenMembers) {
+  const { deps, options, scopeId } = scope;
   const wanted = kind === "group" ? "person" : "fraudster";
   if (given.gkVoiceprintProfileIds) {
     const field = "gk_voiceprint_profile_ids";
-    const found = await findProfiles(deps, scopeId, given.gkVoiceprintProfileIds, field, options);
+    const found = await findProfiles(scope, given.gkVoiceprintProfileIds, field);
     for (const [i, profile] of found.entries()) assertKind(profile, wanted, `${field}.unique_ids[${i}]`);
   }
   const ownerIds = ids(given.gkOwnerIds);

@@ -2,12 +2,10 @@
 import type { Template, Voice } from "../engine/port.js";
 import { type GrownPrint, grownVoice, withSession } from "../voiceprint/growing-print.js";
 import type { OpenContext } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
 import type { TrainedProfile } from "./profiles.js";
 
 export async function growPrint(
-  deps: Dependencies,
-  { session, set }: OpenContext,
+  { deps, session, set }: OpenContext,
   profile: TrainedProfile,
   voice: Voice,
 ): Promise<void> {

@@ -32,7 +32,7 @@ export async function startJob(
 ) {
   const scopeId = await checkOptionalContext(deps, request.context);
   const list = request.gkVoiceprintProfileIds;
-  if (list) await findProfiles(deps, scopeId, list, "gk_voiceprint_profile_ids", options);
+  if (list) await findProfiles({ deps, options, scopeId }, list, "gk_voiceprint_profile_ids");
   const id = deps.ids.next();
   const wanted: JobRequest = {
     profileIds: list ? [...new Set(list.uniqueIds.map(({ value }) => value))] : null,

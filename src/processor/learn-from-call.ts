@@ -6,7 +6,6 @@ import { audioValidity } from "../voiceprint/quality-gate.js";
 import type { AnalyzedAudio, CheckedParts } from "./analyzed-audio.js";
 import { measuredAudio, newProcessedAudio, voiceOf } from "./audio-model.js";
 import type { OpenContext } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
 import { enrolledTemplate, growPrint } from "./grow-print.js";
 import { analysisBy, type JointAnalysis } from "./joint-analysis.js";
 import { movePrint } from "./move-print.js";
@@ -14,13 +13,12 @@ import type { TrainedProfile } from "./profiles.js";
 
 /** Changes the print if the call allows it. The answer of the check does not depend on it. */
 export async function learnFromCall(
-  deps: Dependencies,
   context: OpenContext,
   analyzed: AnalyzedAudio,
   decision: Decision,
   parts: CheckedParts,
 ): Promise<void> {
-  const { scopeId, session, set, engine } = context;
+  const { deps, scopeId, session, set, engine } = context;
   const { analysis } = analyzed;
   const print = parts.authentication?.scored?.[0]?.print;
   if (decision !== Decision.AUTHENTIC || !print || !analysis?.embedding) return;
@@ -33,8 +31,8 @@ export async function learnFromCall(
   if (audioValidity(measuredAudio(analysis), "enroll", set) !== AudioValidity.AUDIO_OK) return;
   const profile = await deps.store.profiles.get(scopeId, print.profileId);
   if (!profile?.template || !mayBeUsed(profile) || profile.printVersion !== print.printVersion) return;
-  if (!(await matchesEnrolled(deps, context, profile.template, analysis))) return;
-  if (!moves) return growPrint(deps, context, profile as TrainedProfile, voiceOf(analysis, analysis.embedding));
+  if (!(await matchesEnrolled(context, profile.template, analysis))) return;
+  if (!moves) return growPrint(context, profile as TrainedProfile, voiceOf(analysis, analysis.embedding));
   const { audio, validity, unstored } = analyzed;
   // The audio of a live call is not stored, so the audio model gets the id of a media segment that does not exist.
   const media = {
@@ -46,7 +44,7 @@ export async function learnFromCall(
   };
   const processed =
     unstored ?? newProcessedAudio(deps, media, session.id, audio.channel, set, "check", validity, analysis);
-  await movePrint(deps, context, profile, processed);
+  await movePrint(context, profile, processed);
 }
 
 /**
@@ -54,8 +52,7 @@ export async function learnFromCall(
  * call's own rate: at a tenth of it, a print would learn from almost no call (measured: bench:accuracy -- --adaptation).
  */
 async function matchesEnrolled(
-  { models }: Dependencies,
-  { set }: OpenContext,
+  { deps: { models }, set }: OpenContext,
   template: Template,
   analyzed: JointAnalysis,
 ): Promise<boolean> {

@@ -8,15 +8,13 @@ import { enrollReason } from "../voiceprint/enrollment.js";
 import { totalNet, trainedStatus } from "../voiceprint/template.js";
 import { audioModel, limitedTo } from "./audio-model.js";
 import type { OpenContext } from "./context.js";
-import type { Dependencies } from "./dependencies.js";
 import { trainTemplate } from "./training.js";
 
 /** Calls from at least this many sessions: one that should not have matched disagrees with the others and is left out. */
 const fewestCalls = 3;
 
 export async function movePrint(
-  deps: Dependencies,
-  { scopeId, session, set, engine }: OpenContext,
+  { deps, scopeId, session, set, engine }: OpenContext,
   { id, generation, printType }: Profile,
   analyzed: ProcessedAudio,
 ): Promise<void> {

@@ -12,7 +12,7 @@ import { analyzeRecording, findAudio, findMedia, openRecording, readSamples, sel
 
 /** Processes audio, checks its quality, and keeps an audio model for later Enroll or Verify. */
 export const processAudio: Implementation<"processAudio"> = async (deps, request, options) => {
-  const { scopeId, session, set } = await openContext(deps, request.context);
+  const { scopeId, session, set } = await openContext(deps, request.context, options);
   refuseSeparation(request.channelSelector, "channel_selector");
   const source = await findAudio(deps, scopeId, request.input);
   const forEnrollment = request.isForEnrollment === true;

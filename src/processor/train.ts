@@ -12,7 +12,7 @@ import { trainTemplate } from "./training.js";
 
 /** Creates a new template from the enrollment segments; the old one stays until the new one is written. */
 export const train: Implementation<"train"> = async (deps, request, options) => {
-  const { scopeId, set, engine } = await openContext(deps, request.context);
+  const { scopeId, set, engine } = await openContext(deps, request.context, options);
   return untilUncontended("the profile", async () => {
     options.signal?.throwIfAborted();
     const profile = await findProfileToChange(deps, scopeId, request.gkVoiceprintProfileId);

@@ -5,27 +5,26 @@ import { assertKind, candidatesOf, detailsOf, type FoundProfile, findOneProfile,
 import { analyzeAndCompare, authenticationPart } from "./check.js";
 import { concludeCheck, scoreOf } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
-import type { Dependencies, Implementation } from "./dependencies.js";
+import type { Implementation } from "./dependencies.js";
 import { findAudio } from "./recorded-audio.js";
 
 /** Checks audio against one person's profile. */
 export const verify: Implementation<"verify"> = async (deps, request, options) => {
-  const context = await openContext(deps, request.context);
+  const context = await openContext(deps, request.context, options);
   const { scopeId, set } = context;
   const id = request.gkVoiceprintProfileId!.value;
   const [profile, source] = await Promise.all([
-    findOneProfile(deps, scopeId, id, "gk_voiceprint_profile_id"),
+    findOneProfile(context, id, "gk_voiceprint_profile_id"),
     findAudio(deps, scopeId, request.audio),
   ]);
   assertKind(profile, "person", "gk_voiceprint_profile_id");
-  const part = authenticationPart(candidatesOf(deps, scopeId, "person", [profile]), set);
-  const { analyzed, results } = await analyzeAndCompare(deps, context, source, request, [part], options);
-  return { result: await concludeVerification(deps, context, "Verify", profile, analyzed, results[0]!) };
+  const part = authenticationPart(candidatesOf(context, "person", [profile]), set);
+  const { analyzed, results } = await analyzeAndCompare(context, source, request, [part]);
+  return { result: await concludeVerification(context, "Verify", profile, analyzed, results[0]!) };
 };
 
 /** Returns the result and stores it for the session's decision. */
 export async function concludeVerification(
-  deps: Dependencies,
   context: OpenContext,
   operation: string,
   profile: FoundProfile,
@@ -35,7 +34,7 @@ export async function concludeVerification(
   const profileId = profileIdOf(profile);
   const best = result.scored[0];
   return {
-    ...(await concludeCheck(deps, context, operation, analyzed, result, "person", profileId)),
+    ...(await concludeCheck(context, operation, analyzed, result, "person", profileId)),
     voiceprintDetails: detailsOf(best?.print ?? profile),
     authenticationScore: scoreOf(best),
   };

@@ -107,7 +107,7 @@ class LiveCall {
   static async open(deps: Dependencies, start: ListenStart, options: OperationOptions): Promise<LiveCall> {
     const format = liveFormat(start);
     checkParties(start.parties, format.channels);
-    const context = await openContext(deps, start.context);
+    const context = await openContext(deps, start.context, options);
     const parties: OpenParty[] = [];
     // Of audio with one channel there is nothing to select.
     const channelOf = ({ channelSelector }: ListenParty) =>
@@ -129,7 +129,7 @@ class LiveCall {
           rateHz: format.rateHz,
           channels: format.channels,
           channel: format.channels === 1 ? null : channel,
-          separation: await findSeparation(deps, context, party.channelSelector, selector),
+          separation: await findSeparation(context, party.channelSelector, selector),
           // Only if each has a channel: otherwise both parties may be the same person.
           isSecondParty: index > 0 && channelOf(start.parties[0]!) === otherOf[channel],
         };
@@ -137,7 +137,7 @@ class LiveCall {
         parties.push({
           name: party.name,
           channel,
-          task: await openTask(deps, context, start, party, field, source, options, report),
+          task: await openTask(context, start, party, field, source, report),
           keys: new DtmfDetector(format.rateHz),
           lost: new LostAudio(format.rateHz),
           waiting: [],
@@ -309,65 +309,60 @@ function checkParties(parties: readonly ListenParty[], channels: number): void {
 }
 
 async function openTask(
-  deps: Dependencies,
   context: OpenContext,
   start: ListenStart,
   { task, ignoreCheckpoints }: ListenParty,
   field: string,
   source: LiveSource,
-  options: OperationOptions,
   report: ReportEvent,
 ): Promise<LiveTask> {
-  const { scopeId, set } = context;
+  const { deps, scopeId, set } = context;
   const onLook = (netSpeechSeconds: number, result: PartResult, part: Part, isFinal: boolean) =>
     report({ case: "checkpoint", value: checkpointOf(netSpeechSeconds, result, part, isFinal) });
   const check = async <Result>(plan: CheckPlan<Result>, asResult: (result: Result) => LiveResult) =>
     checkTask(
-      await openLiveCheck(deps, context, { ...plan, onLook }, source, options),
+      await openLiveCheck(context, { ...plan, onLook }, source),
       asResult,
       plan.parts.flatMap(({ candidates }) => candidates.leftOut),
     );
   switch (task.case) {
     case "verify": {
       const path = `${field}.verify.gk_voiceprint_profile_id`;
-      const profile = await findOneProfile(deps, scopeId, task.value.gkVoiceprintProfileId!.value, path);
+      const profile = await findOneProfile(context, task.value.gkVoiceprintProfileId!.value, path);
       assertKind(profile, "person", path);
       return check(
         {
-          parts: [authenticationPart(candidatesOf(deps, scopeId, "person", [profile]), set)],
+          parts: [authenticationPart(candidatesOf(context, "person", [profile]), set)],
           attacks: [],
           ignoreCheckpoints,
           conclude: async (analyzed, [result]) =>
-            create(
-              VerifyResultSchema,
-              await concludeVerification(deps, context, liveOperation, profile, analyzed, result!),
-            ),
+            create(VerifyResultSchema, await concludeVerification(context, liveOperation, profile, analyzed, result!)),
         },
         (value) => ({ case: "verify", value }),
       );
     }
     case "identify": {
-      const candidates = await candidatesByTarget(deps, scopeId, "person", task.value.target, options);
+      const candidates = await candidatesByTarget(context, "person", task.value.target);
       return check(
         {
           parts: [authenticationPart(candidates, set)],
           attacks: [],
           ignoreCheckpoints,
           conclude: async (analyzed, [result]) =>
-            create(IdentifyResultSchema, await concludeIdentification(deps, context, liveOperation, analyzed, result!)),
+            create(IdentifyResultSchema, await concludeIdentification(context, liveOperation, analyzed, result!)),
         },
         (value) => ({ case: "identify", value }),
       );
     }
     case "analyze":
-      return check(await analysisPlan(deps, context, { ...task.value, ignoreCheckpoints }, options), (value) => ({
+      return check(await analysisPlan(context, { ...task.value, ignoreCheckpoints }), (value) => ({
         case: "analyze",
         value,
       }));
     case "enroll": {
       const profileId = task.value.gkVoiceprintProfileId!;
       await findProfileToChange(deps, scopeId, profileId);
-      return new LiveEnrollment(deps, context, { context: start.context!, profileId }, source.rateHz, options, report);
+      return new LiveEnrollment(context, { context: start.context!, profileId }, source.rateHz, report);
     }
     default:
       throw invalid(`${field}.task`, "missing", "exactly one of verify, identify, analyze or enroll must be set");

@@ -73,8 +73,8 @@ export async function openLiveAnalysis(
   const { rateHz, ...rest } = request;
   checkLiveRate(rateHz);
   const message = create(AnalyzeAudioRequestSchema, rest);
-  const context = await openContext(deps, message.context);
-  return openLiveCheck(deps, context, await analysisPlan(deps, context, message, options), monoSource(rateHz), options);
+  const context = await openContext(deps, message.context, options);
+  return openLiveCheck(context, await analysisPlan(context, message), monoSource(rateHz));
 }
 
 export function checkLiveRate(rateHz: number): void {
@@ -93,14 +93,12 @@ const monoSource = (rateHz: number): LiveSource => ({
 
 /** The same checks as AnalyzeAudio. */
 export async function analysisPlan(
-  deps: Dependencies,
   context: OpenContext,
-  request: Parameters<typeof analysisTargets>[2] &
+  request: Parameters<typeof analysisTargets>[1] &
     Parameters<typeof wantedAttacks>[1] & { readonly ignoreCheckpoints: boolean },
-  options: OperationOptions,
 ): Promise<CheckPlan<AnalyzeAudioResult>> {
   const attacks = wantedAttacks(context.engine, request);
-  const targets = await analysisTargets(deps, context, request, options);
+  const targets = await analysisTargets(context, request);
   return {
     parts: partsOf(targets, context.set),
     attacks,
@@ -110,34 +108,24 @@ export async function analysisPlan(
         AnalyzeAudioResultSchema,
         create(
           AnalyzeAudioResultSchema,
-          await concludeAnalysis(deps, context, liveOperation, targets, analyzed, results, found),
+          await concludeAnalysis(context, liveOperation, targets, analyzed, results, found),
         ),
       ),
   };
 }
 
 export async function openLiveCheck<Result>(
-  deps: Dependencies,
   context: OpenContext,
   plan: CheckPlan<Result>,
   source: LiveSource,
-  options: OperationOptions,
 ): Promise<LiveCheck<Result>> {
+  const { options } = context;
   const arrived = new ArrivedSamples(source.rateHz);
   const audio = plan.attacks.length > 0 ? new AttackAudio(context.engine, plan.attacks, () => arrived, options) : null;
   const attacks = new AttackChecks(plan.attacks, audio, context.set, options);
   const { separation } = source;
-  const comparison = new Comparison(
-    deps,
-    context,
-    plan.parts,
-    attacks,
-    options,
-    null,
-    plan.ignoreCheckpoints,
-    separation,
-  );
-  const check = new LiveCheck(deps, context, plan, comparison, audio && { arrived, audio }, source, options);
+  const comparison = new Comparison(context, plan.parts, attacks, null, plan.ignoreCheckpoints, separation);
+  const check = new LiveCheck(context, plan, comparison, audio && { arrived, audio }, source);
   await check.open();
   return check;
 }
@@ -177,22 +165,21 @@ export class LiveCheck<Result> {
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(
-    private readonly deps: Dependencies,
     private readonly context: OpenContext,
     private readonly plan: CheckPlan<Result>,
     private readonly comparison: Comparison,
     /** `null` if no check needs the audio itself. */
     private readonly attacks: { readonly arrived: ArrivedSamples; readonly audio: AttackAudio } | null,
     private readonly source: LiveSource,
-    private readonly options: OperationOptions,
   ) {}
 
   /** Must be called before the first audio. */
   async open(): Promise<void> {
+    const { deps, options, scopeId } = this.context;
     const { revisions, checkpoints } = this.comparison;
-    const listener = await listenerOf(this.deps.models, this.context.scopeId, revisions);
+    const listener = await listenerOf(deps.models, scopeId, revisions);
     this.#stream = await listener.stream(this.source.rateHz, {
-      ...engineOptions(this.options),
+      ...engineOptions(options),
       separateVoices: this.source.separation !== null,
       checkpoints: { seconds: checkpoints.seconds, look: (analysis) => this.#look(analysis) },
     });
@@ -232,7 +219,7 @@ export class LiveCheck<Result> {
     return this.#next(async () => {
       if (this.#result !== null) return this.#result;
       const analysis = this.#ending ?? (await this.#stream!.analysis());
-      return untilStoreIsBack(() => this.#conclude(analysis), this.options);
+      return untilStoreIsBack(() => this.#conclude(analysis), this.context.options);
     });
   }
 
@@ -282,7 +269,7 @@ export class LiveCheck<Result> {
       speakers: analysis.speakers,
       separated,
     };
-    this.#checkId ??= this.deps.ids.next();
+    this.#checkId ??= this.context.deps.ids.next();
     const analyzed = { audio, checkId: this.#checkId, isSecondParty, validity, analysis: reported, unstored: null };
     this.#result = await this.plan.conclude(analyzed, results, attacks);
     await this.#close();

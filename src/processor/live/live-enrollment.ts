@@ -44,10 +44,10 @@ export async function openLiveEnrollment(
   options: OperationOptions,
 ): Promise<LiveTask<LiveEnrollmentResult>> {
   checkLiveRate(rateHz);
-  const context = await openContext(deps, request.context);
+  const context = await openContext(deps, request.context, options);
   const profileId = request.gkVoiceprintProfileId!;
   await findProfileToChange(deps, context.scopeId, profileId);
-  return new LiveEnrollment(deps, context, { context: request.context!, profileId }, rateHz, options, () => {});
+  return new LiveEnrollment(context, { context: request.context!, profileId }, rateHz, () => {});
 }
 
 export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
@@ -68,11 +68,9 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
   #closed = false;
 
   constructor(
-    private readonly deps: Dependencies,
     private readonly context: OpenContext,
     private readonly request: { readonly context: Context; readonly profileId: UniqueId },
     private readonly rateHz: number,
-    private readonly options: OperationOptions,
     private readonly report: ReportEvent,
   ) {}
 
@@ -135,7 +133,7 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
 
   async #open(): Promise<VoiceStream> {
     this.#stream ??= await this.context.engine.stream(this.rateHz, {
-      ...engineOptions(this.options),
+      ...engineOptions(this.context.options),
       maxNetSpeechSeconds: stretchSpeechSeconds(this.context.set),
     });
     return this.#stream;
@@ -149,7 +147,7 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
     await this.#drop();
     if (analysis.measures.netSpeechSeconds === 0) return analyzed.length;
     const { media, processed } = this.#segment(analysis, audio);
-    const value = await untilStoreIsBack(() => this.#enroll(media, processed), this.options);
+    const value = await untilStoreIsBack(() => this.#enroll(media, processed), this.context.options);
     if (value.enrollment?.enrolled) this.#enrolled++;
     this.report({ case: "segment", value });
     if (this.#status === EnrollStatus.TRAIN_SUGGESTED || this.#status === EnrollStatus.FULL) await this.#conclude();
@@ -163,14 +161,13 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
   }
 
   #segment(analysis: VoiceAnalysis, audio: Uint8Array) {
-    const { deps, rateHz } = this;
-    const { scopeId, session, set } = this.context;
+    const { deps, scopeId, session, set } = this.context;
     const media: MediaSegment = {
       id: deps.ids.next(),
       scopeId,
       sessionId: session.id,
       partOf: null,
-      rateHz,
+      rateHz: this.rateHz,
       channels: 1,
       encoding: "pcm16",
       createdAt: deps.clock.now(),
@@ -183,11 +180,11 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
 
   /** May be called again with the same segment, of which a store that was away has all, a part or nothing. */
   async #enroll(media: MediaSegment, processed: ProcessedAudio): Promise<MessageInitShape<typeof ListenSegmentSchema>> {
-    const { deps, context } = this;
+    const { deps, scopeId, session } = this.context;
     const { profileId } = this.request;
-    await assertStillRunning(deps, context.session);
+    await assertStillRunning(deps, session);
     // Nothing is stored of a person who was erased or withdrew consent during the call.
-    await findProfileToChange(deps, context.scopeId, profileId);
+    await findProfileToChange(deps, scopeId, profileId);
     const enrollment = processed.validity === AudioValidity.AUDIO_OK ? await this.#added(processed) : null;
     if (enrollment) this.#status = enrollment.enrollStatus;
     if (!enrollment?.enrolled) {
@@ -211,32 +208,33 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
   }
 
   async #added(processed: ProcessedAudio) {
-    const { deps, context } = this;
+    const { deps, scopeId } = this.context;
     const { profileId } = this.request;
-    const enrollment = await enrollAudio(deps, context, profileId, processed, this.options);
+    const enrollment = await enrollAudio(this.context, profileId, processed);
     if (enrollment.enrolled) return enrollment;
-    const segments = await deps.store.profiles.segments(context.scopeId, profileId.value);
+    const segments = await deps.store.profiles.segments(scopeId, profileId.value);
     const isOurs = segments.some((segment) => segment.processed.id === processed.id);
     return isOurs ? { ...enrollment, enrolled: true, reason: EnrollReason.ENROLL_OK } : enrollment;
   }
 
   async #train() {
+    const { deps, options } = this.context;
     const { context, profileId } = this.request;
     const request = create(TrainRequestSchema, { context, gkVoiceprintProfileId: profileId });
-    this.#training = (await train(this.deps, request, this.options)).result;
+    this.#training = (await train(deps, request, options)).result;
     return this.#training;
   }
 
   /** What the connections before this one added is as much of this call as what this one did. */
   async #concludeRepeated(): Promise<void> {
-    const { scopeId, session } = this.context;
-    const segments = await this.deps.store.profiles.segments(scopeId, this.request.profileId.value);
+    const { deps, scopeId, session } = this.context;
+    const segments = await deps.store.profiles.segments(scopeId, this.request.profileId.value);
     this.#enrolled = segments.filter(({ processed }) => processed.sessionId === session.id).length;
     if (this.#enrolled > 0 && !this.#training && this.#status !== EnrollStatus.TRAIN_NOT_POSSIBLE) await this.#train();
   }
 
   #conclude(): Promise<LiveEnrollmentResult> {
-    return untilStoreIsBack(() => this.#concludeNow(), this.options);
+    return untilStoreIsBack(() => this.#concludeNow(), this.context.options);
   }
 
   async #concludeNow(): Promise<LiveEnrollmentResult> {
@@ -244,7 +242,7 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
     if (this.#status === EnrollStatus.UNSPECIFIED) {
       const { context, profileId } = this.request;
       const request = create(GetEnrollStatusRequestSchema, { context, gkVoiceprintProfileId: profileId });
-      const { result } = await getEnrollStatus(this.deps, request, this.options);
+      const { result } = await getEnrollStatus(this.context.deps, request, this.context.options);
       this.#status = result ?? EnrollStatus.UNSPECIFIED;
     }
     this.#done = {
