@@ -46,11 +46,10 @@ export const partsOf = ({ persons, fraudsters }: AnalysisTargets, set: Configura
 /** Runs several checks on the audio at once: who speaks, is it a known fraudster, is it an attack. */
 export const analyzeAudio: Implementation<"analyzeAudio"> = async (deps, request, options) => {
   const context = await openContext(deps, request.context, options);
-  const { scopeId, set, engine } = context;
-  const wanted = wantedAttacks(engine, request);
-  const source = await findAudio(deps, scopeId, request.audio);
+  const wanted = wantedAttacks(context.engine, request);
+  const source = await findAudio(context, request.audio);
   const targets = await analysisTargets(context, request);
-  const parts = partsOf(targets, set);
+  const parts = partsOf(targets, context.set);
   const { analyzed, results, attacks } = await analyzeAndCompare(context, source, request, parts, wanted);
   const result = await concludeAnalysis(context, "AnalyzeAudio", targets, analyzed, results, attacks);
   return { result, ...leftOutStatus(parts.flatMap(({ candidates }) => candidates.leftOut)) };

@@ -10,11 +10,11 @@ import {
 } from "../contract/index.js";
 import type { AttackKind, AttackScore, AttackStream, Engine, VoiceAnalysis } from "../engine/port.js";
 import type { MediaSegment } from "../store/port.js";
-import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { decideAttack, type JudgedEvidence, type Outcome, rateOfOneComparison } from "../voiceprint/decision.js";
 import { outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { riskOf } from "../voiceprint/risk.js";
-import { type Dependencies, engineOptions, type OperationOptions } from "./dependencies.js";
+import type { OpenContext } from "./context.js";
+import { type Dependencies, engineOptions } from "./dependencies.js";
 import { throwCallFailure } from "./failures.js";
 import { duration, riskResult, uniqueId } from "./messages.js";
 import { pieces, rawFormat } from "./recorded-audio.js";
@@ -58,16 +58,29 @@ const enoughSeconds = 8;
 /** Sounds with less speech than this are not an attack, whatever they sound like: bells, sirens, a crow. */
 const leastSpeechSeconds = 1;
 
-/** The attack checks of one call. They run at the checkpoints of the comparisons, and once at the end. */
+/** The audio to check for attacks. `next` returns the next samples, or `null` when no more have arrived yet. */
+export interface AttackSource {
+  readonly rateHz: number;
+  next(): Float32Array | null;
+}
+
+/**
+ * The attack checks of one call. They run at the checkpoints of the comparisons, and once at the end, on the audio exactly up to each look, so
+ * that the answer does not depend on chunk sizes.
+ */
 export class AttackChecks {
   #latest: { readonly analysis: VoiceAnalysis; readonly results: AttackResults } | null = null;
+  #source: AttackSource | null = null;
+  #streams: Map<AttackKind, AttackStream> | null = null;
+  /** Samples read from the source but not processed yet. */
+  #rest: Float32Array = new Float32Array(0);
+  #analyzed = 0;
 
   constructor(
+    private readonly context: OpenContext,
     private readonly kinds: readonly AttackKind[],
-    /** `null` when no check needs the audio itself. */
-    private readonly audio: AttackAudio | null,
-    private readonly set: ConfigurationSet,
-    private readonly options: OperationOptions,
+    /** Called when the first audio is needed: never if there is nothing to check. */
+    private readonly open: () => AttackSource,
   ) {}
 
   /** Extra checkpoints, in addition to `others`, which are those of the comparisons. */
@@ -91,7 +104,7 @@ export class AttackChecks {
   }
 
   async #check(analysis: VoiceAnalysis | null, validity: AudioValidity, looks: number): Promise<AttackResults> {
-    const rate = rateOfOneComparison(this.set.targetFalseAlarmRateForAttacks, 1, looks);
+    const rate = rateOfOneComparison(this.context.set.targetFalseAlarmRateForAttacks, 1, looks);
     const results: AttackResults = {};
     const isSpoken = analysis !== null && analysis.measures.netSpeechSeconds >= leastSpeechSeconds;
     for (const kind of this.kinds) {
@@ -106,12 +119,13 @@ export class AttackChecks {
   }
 
   async #checkKind(kind: AttackKind, analysis: VoiceAnalysis, falseAlarmRate: number): Promise<AttackResult> {
-    const audio = this.audio!;
+    const { engine, options } = this.context;
     try {
-      const score = await audio.score(kind, analysis.measures.grossSeconds);
+      await this.analyze(analysis.measures.grossSeconds);
+      const score = await this.#streams!.get(kind)!.score();
       if (!Number.isFinite(score.llr) || Number.isNaN(score.reliability))
         throw new Error("the engine gave no attack score");
-      const evidence = { ...score, threshold: audio.threshold(kind, falseAlarmRate) };
+      const evidence = { ...score, threshold: engine.attackThreshold(kind, falseAlarmRate) };
       const { decision, reason, general } = decideAttack(kind, evidence);
       return {
         outcome: general,
@@ -133,42 +147,10 @@ export class AttackChecks {
         },
       };
     } catch (error) {
-      throwCallFailure(error, this.options.signal);
+      throwCallFailure(error, options.signal);
       const message = `the check for ${kind} speech could not run`;
       throw statusError(StatusCode.INTERNAL_ERROR, message, error);
     }
-  }
-}
-
-/** The audio to check for attacks. `next` returns the next samples, or `null` when no more have arrived yet. */
-export interface AttackSource {
-  readonly rateHz: number;
-  next(): Float32Array | null;
-}
-
-/** Feeds a call's audio to the attack checks, exactly up to each look, so that the answer does not depend on chunk sizes. */
-export class AttackAudio {
-  #source: AttackSource | null = null;
-  #streams: Map<AttackKind, AttackStream> | null = null;
-  /** Samples read from the source but not processed yet. */
-  #rest: Float32Array = new Float32Array(0);
-  #analyzed = 0;
-
-  constructor(
-    private readonly engine: Engine,
-    private readonly kinds: readonly AttackKind[],
-    /** Called when the first audio is needed. */
-    private readonly open: () => AttackSource,
-    private readonly options: OperationOptions,
-  ) {}
-
-  async score(kind: AttackKind, seconds: number): Promise<AttackScore> {
-    await this.analyze(seconds);
-    return this.#streams!.get(kind)!.score();
-  }
-
-  threshold(kind: AttackKind, falseAlarmRate: number): number {
-    return this.engine.attackThreshold(kind, falseAlarmRate);
   }
 
   /** Processes all available audio, up to `seconds` from the beginning. */
@@ -178,7 +160,7 @@ export class AttackAudio {
     const streams = await this.#opened(rateHz);
     const until = Math.round(seconds * rateHz);
     while (this.#analyzed < until) {
-      this.options.signal?.throwIfAborted();
+      this.context.options.signal?.throwIfAborted();
       const samples = this.#rest.length > 0 ? this.#rest : this.#source.next();
       if (samples === null) return;
       const part = samples.subarray(0, until - this.#analyzed);
@@ -190,19 +172,19 @@ export class AttackAudio {
 
   async #opened(rateHz: number): Promise<Map<AttackKind, AttackStream>> {
     if (this.#streams) return this.#streams;
+    const { engine, options } = this.context;
     const streams = new Map<AttackKind, AttackStream>();
-    for (const kind of this.kinds)
-      streams.set(kind, await this.engine.attackStream(kind, rateHz, engineOptions(this.options)));
+    for (const kind of this.kinds) streams.set(kind, await engine.attackStream(kind, rateHz, engineOptions(options)));
     this.#streams = streams;
     return streams;
   }
 }
 
-export const storedAudio = (deps: Dependencies, media: MediaSegment, channel: number | null) => (): AttackSource => {
+export function storedAudio(deps: Dependencies, media: MediaSegment, channel: number | null): AttackSource {
   const recording = deps.readRecording(media.audio, rawFormat(media));
   const parts = pieces(recording, channel);
   return { rateHz: recording.rateHz, next: () => parts.next().value ?? null };
-};
+}
 
 function withoutScore(validity: AudioValidity): AttackResult {
   const outcome = outcomeForValidity(validity);

@@ -3,11 +3,10 @@
 import type { AudioValidity } from "../contract/index.js";
 import type { Voice, VoiceAnalysis, VoiceWindow } from "../engine/port.js";
 import type { MediaSegment, ProcessedAudio } from "../store/port.js";
-import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import type { AudioModel } from "../voiceprint/enrollment.js";
 import { meanEmbedding } from "../voiceprint/growing-print.js";
 import type { MeasuredAudio } from "../voiceprint/quality-gate.js";
-import type { Dependencies } from "./dependencies.js";
+import type { OpenContext } from "./context.js";
 import { noMeasures } from "./recorded-audio.js";
 
 export const audioModel = (processed: ProcessedAudio): AudioModel => ({
@@ -73,19 +72,17 @@ export const analysisOf = ({ measures, voice, voiceClass, speakers, revision }: 
 
 /** Creates the audio model to store for processed audio. */
 export function newProcessedAudio(
-  deps: Dependencies,
-  media: Pick<MediaSegment, "id" | "scopeId" | "partOf" | "partOfChannel" | "channels" | "rateHz">,
-  sessionId: string,
+  { deps, scopeId, session, set, engine }: OpenContext,
+  media: Pick<MediaSegment, "id" | "partOf" | "partOfChannel" | "channels" | "rateHz">,
   channel: number | null,
-  set: ConfigurationSet,
   source: ProcessedAudio["source"],
   validity: AudioValidity,
   analysis: VoiceAnalysis | null,
 ): ProcessedAudio {
   return {
     id: deps.ids.next(),
-    scopeId: media.scopeId,
-    sessionId,
+    scopeId,
+    sessionId: session.id,
     mediaSegmentId: media.id,
     ...(media.partOf !== null && { partOf: media.partOf, partOfChannel: media.partOfChannel ?? null }),
     channel,
@@ -97,7 +94,7 @@ export function newProcessedAudio(
     measures: analysis?.measures ?? noMeasures(media.rateHz),
     speakers: analysis?.speakers ?? 0,
     voiceClass: analysis?.voiceClass ?? null,
-    revision: analysis?.revision ?? deps.models.of(media.scopeId).model.revision,
+    revision: analysis?.revision ?? engine.model.revision,
     createdAt: deps.clock.now(),
     voice: { windows: analysis?.windows ?? [], embedding: analysis?.embedding ?? null },
   };

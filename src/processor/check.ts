@@ -21,7 +21,7 @@ import { impostorsOnList } from "../voiceprint/list-impostors.js";
 import { isUnreadable, outcomeForValidity } from "../voiceprint/quality-gate.js";
 import { type CheckPart, checkParts, type SessionCheck } from "../voiceprint/session-decision.js";
 import type { AnalyzedAudio, CheckedParts, PartResult } from "./analyzed-audio.js";
-import { AttackAudio, AttackChecks, type AttackResults, storedAudio } from "./attacks.js";
+import { AttackChecks, type AttackResults, storedAudio } from "./attacks.js";
 import { analysisOf, newProcessedAudio } from "./audio-model.js";
 import {
   type CallerVoices,
@@ -253,13 +253,10 @@ export async function analyzeAndCompare(
   parts: readonly Part[],
   wanted: readonly AttackKind[] = [],
 ): Promise<{ analyzed: AnalyzedAudio; results: readonly PartResult[]; attacks: AttackResults }> {
-  const { deps, options, scopeId, session, set, engine } = context;
-  const attacksIn = (media: MediaSegment | null, channel: number | null) => {
-    const audio = media && new AttackAudio(engine, wanted, storedAudio(deps, media, channel), options);
-    return new AttackChecks(wanted, audio, set, options);
-  };
-  const mediaOf = ({ mediaSegmentId }: ProcessedAudio) =>
-    findMedia(deps, scopeId, mediaSegmentId, "gk_processed_audio_id");
+  const { deps, engine } = context;
+  const attacksIn = (media: MediaSegment | null, channel: number | null) =>
+    new AttackChecks(context, wanted, () => storedAudio(deps, media!, channel));
+  const mediaOf = ({ mediaSegmentId }: ProcessedAudio) => findMedia(context, mediaSegmentId, "gk_processed_audio_id");
   const isAnalyzed = ({ revision }: ProcessedAudio) =>
     revision === engine.model.revision && [...revisionsOf(parts)].every((needed) => needed === revision);
   const separation = await findSeparation(context, request.channelSelector, "channel_selector");
@@ -296,12 +293,12 @@ export async function analyzeAndCompare(
   );
   const { checkpoints, revisions } = comparison;
   const settings = { channel, checkpoints, revisions, separateVoices: separation !== null };
-  const outcome = await analyzeRecording(deps, scopeId, recording, settings, options);
+  const outcome = await analyzeRecording(context, recording, settings);
   const concluded = outcome.analysis
     ? await comparison.conclude(outcome.analysis)
     : await comparison.concludeUnanalyzed(outcome.failure);
   const { validity, reported, separated } = concluded;
-  const processed = newProcessedAudio(deps, media, session.id, channel, set, "check", validity, reported);
+  const processed = newProcessedAudio(context, media, channel, "check", validity, reported);
   const audio = describedAudio(processed);
   // After an engine failure nothing is stored, so that the audio can be processed again. Separated voices are not stored either: which one is
   // the caller's was decided for this comparison, and a later one must decide it again.

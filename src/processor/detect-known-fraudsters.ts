@@ -8,10 +8,9 @@ import { findAudio } from "./recorded-audio.js";
 /** Checks audio against fraudsters' profiles, or a watchlist. */
 export const detectKnownFraudsters: Implementation<"detectKnownFraudsters"> = async (deps, request, options) => {
   const context = await openContext(deps, request.context, options);
-  const { scopeId, set } = context;
-  const source = await findAudio(deps, scopeId, request.audio);
+  const source = await findAudio(context, request.audio);
   const candidates = await candidatesByTarget(context, "fraudster", request.target);
-  const part = fraudPart(candidates, set);
+  const part = fraudPart(candidates, context.set);
   const { analyzed, results } = await analyzeAndCompare(context, source, request, [part]);
   const result = results[0]!;
   return {

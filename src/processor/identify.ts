@@ -11,10 +11,9 @@ import { findAudio } from "./recorded-audio.js";
 /** Checks audio against any number of persons' profiles, or a group. */
 export const identify: Implementation<"identify"> = async (deps, request, options) => {
   const context = await openContext(deps, request.context, options);
-  const { scopeId, set } = context;
-  const source = await findAudio(deps, scopeId, request.audio);
+  const source = await findAudio(context, request.audio);
   const candidates = await candidatesByTarget(context, "person", request.target);
-  const part = authenticationPart(candidates, set);
+  const part = authenticationPart(candidates, context.set);
   const { analyzed, results } = await analyzeAndCompare(context, source, request, [part]);
   const result = await concludeIdentification(context, "Identify", analyzed, results[0]!);
   return { result, ...leftOutStatus(candidates.leftOut) };

@@ -18,7 +18,7 @@ export async function learnFromCall(
   decision: Decision,
   parts: CheckedParts,
 ): Promise<void> {
-  const { deps, scopeId, session, set, engine } = context;
+  const { deps, scopeId, set, engine } = context;
   const { analysis } = analyzed;
   const print = parts.authentication?.scored?.[0]?.print;
   if (decision !== Decision.AUTHENTIC || !print || !analysis?.embedding) return;
@@ -37,13 +37,11 @@ export async function learnFromCall(
   // The audio of a live call is not stored, so the audio model gets the id of a media segment that does not exist.
   const media = {
     id: deps.ids.next(),
-    scopeId,
     partOf: null,
     channels: audio.mediaChannels,
     rateHz: audio.mediaRateHz,
   };
-  const processed =
-    unstored ?? newProcessedAudio(deps, media, session.id, audio.channel, set, "check", validity, analysis);
+  const processed = unstored ?? newProcessedAudio(context, media, audio.channel, "check", validity, analysis);
   await movePrint(context, profile, processed);
 }
 

@@ -5,34 +5,35 @@ import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { measuredAudio, newProcessedAudio } from "./audio-model.js";
 import { refuseSeparation } from "./caller-voice.js";
-import { assertStillRunning, openContext } from "./context.js";
-import type { Dependencies, Implementation } from "./dependencies.js";
+import { assertStillRunning, type OpenContext, openContext } from "./context.js";
+import type { Implementation } from "./dependencies.js";
 import { audioDetails, describedAudio, idIfAny, ifKnown, uniqueId } from "./messages.js";
 import { analyzeRecording, findAudio, findMedia, openRecording, readSamples, selectChannel } from "./recorded-audio.js";
 
 /** Processes audio, checks its quality, and keeps an audio model for later Enroll or Verify. */
 export const processAudio: Implementation<"processAudio"> = async (deps, request, options) => {
-  const { scopeId, session, set } = await openContext(deps, request.context, options);
+  const context = await openContext(deps, request.context, options);
+  const { session, set } = context;
   refuseSeparation(request.channelSelector, "channel_selector");
-  const source = await findAudio(deps, scopeId, request.input);
+  const source = await findAudio(context, request.input);
   const forEnrollment = request.isForEnrollment === true;
   const { media, channel } =
     source.from === "media"
       ? { media: source.media, channel: selectChannel(source.media, request.channelSelector) }
-      : await processedMedia(deps, source.processed, forEnrollment);
+      : await processedMedia(context, source.processed, forEnrollment);
   const recording = openRecording(deps, media);
   const settings = { channel, maxNetSpeechSeconds: forEnrollment ? set.maxNetAudioForEnroll : undefined };
-  const analyzed = await analyzeRecording(deps, scopeId, recording, settings, options);
+  const analyzed = await analyzeRecording(context, recording, settings);
   const { analysis } = analyzed;
   const validity = analysis
     ? audioValidity(measuredAudio(analysis), forEnrollment ? "enroll" : "verify", set)
     : analyzed.failure;
   const used =
     forEnrollment && recording && analysis
-      ? usedPart(deps, media, session.id, recording, channel, analysis.measures.grossSeconds)
+      ? usedPart(context, media, recording, channel, analysis.measures.grossSeconds)
       : media;
   const from = used === media ? channel : null;
-  const processed = newProcessedAudio(deps, used, session.id, from, set, "process-audio", validity, analysis);
+  const processed = newProcessedAudio(context, used, from, "process-audio", validity, analysis);
   // The audio itself may be good, so nothing is stored and it can be processed again.
   if (validity === AudioValidity.INTERNAL_ERROR) return { result: processingResult(processed, null) };
   if (used !== media) {
@@ -45,11 +46,12 @@ export const processAudio: Implementation<"processAudio"> = async (deps, request
 
 /** The media to process again: for enrollment the part that was cut out; otherwise the whole recording, if it is still stored. */
 async function processedMedia(
-  deps: Dependencies,
-  { scopeId, mediaSegmentId, channel }: ProcessedAudio,
+  context: OpenContext,
+  { mediaSegmentId, channel }: ProcessedAudio,
   forEnrollment: boolean,
 ): Promise<{ media: MediaSegment; channel: number | null }> {
-  const media = await findMedia(deps, scopeId, mediaSegmentId, "gk_processed_audio_id");
+  const { deps, scopeId } = context;
+  const media = await findMedia(context, mediaSegmentId, "gk_processed_audio_id");
   const whole = forEnrollment || media.partOf === null ? null : await deps.store.media.get(scopeId, media.partOf);
   return whole ? { media: whole, channel: media.partOfChannel ?? null } : { media, channel };
 }
@@ -70,9 +72,8 @@ export const processingResult = (
 
 /** The media itself if all of it was used; otherwise a new media segment with the part that was used. */
 function usedPart(
-  deps: Dependencies,
+  { deps, session }: OpenContext,
   media: MediaSegment,
-  sessionId: string,
   recording: Recording,
   channel: number | null,
   seconds: number,
@@ -81,7 +82,7 @@ function usedPart(
   return {
     id: deps.ids.next(),
     scopeId: media.scopeId,
-    sessionId,
+    sessionId: session.id,
     partOf: media.partOf ?? media.id,
     partOfChannel: media.partOf === null ? channel : (media.partOfChannel ?? null),
     rateHz: recording.rateHz,

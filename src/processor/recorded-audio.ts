@@ -4,6 +4,7 @@ import { type AudioChannelSelector, AudioValidity, type VerifyRequest } from "..
 import type { Progress } from "../contract/operations.js";
 import type { Measures } from "../engine/port.js";
 import type { Id, MediaSegment, ProcessedAudio } from "../store/port.js";
+import type { CallScope } from "./context.js";
 import type { Dependencies, OperationOptions } from "./dependencies.js";
 import { invalid, notFound, notInScope, ProgressFailure, throwCallFailure } from "./failures.js";
 import { type JointAnalysis, type JointStreamOptions, type Listener, listenerOf } from "./joint-analysis.js";
@@ -13,15 +14,15 @@ export type AudioSource =
   | { readonly from: "processed"; readonly processed: ProcessedAudio };
 
 /** `choice` is the `oneof` of every request that takes audio. */
-export async function findAudio(deps: Dependencies, scopeId: Id, choice: VerifyRequest["audio"]): Promise<AudioSource> {
+export async function findAudio(scope: CallScope, choice: VerifyRequest["audio"]): Promise<AudioSource> {
   if (choice.case === "gkMediaSegmentId")
-    return { from: "media", media: await findMedia(deps, scopeId, choice.value.value, "gk_media_segment_id") };
-  const processed = await deps.store.processed.get(scopeId, choice.value!.value);
+    return { from: "media", media: await findMedia(scope, choice.value.value, "gk_media_segment_id") };
+  const processed = await scope.deps.store.processed.get(scope.scopeId, choice.value!.value);
   if (!processed) throw notInScope("gk_processed_audio_id", "processed audio", choice.value!.value);
   return { from: "processed", processed };
 }
 
-export async function findMedia(deps: Dependencies, scopeId: Id, id: Id, field: string): Promise<MediaSegment> {
+export async function findMedia({ deps, scopeId }: CallScope, id: Id, field: string): Promise<MediaSegment> {
   const media = await deps.store.media.get(scopeId, id);
   if (!media) throw notFound(field, `there is no audio "${id}" in this scope, or it is no longer kept`);
   return media;
@@ -77,11 +78,9 @@ export type AnalysisOutcome =
   | { readonly analysis: null; readonly failure: AudioValidity.INVALID_AUDIO | AudioValidity.INTERNAL_ERROR };
 
 export async function analyzeRecording(
-  deps: Dependencies,
-  scopeId: Id,
+  { deps, options, scopeId }: CallScope,
   recording: Recording | null,
   settings: AnalysisSettings,
-  options: OperationOptions,
 ): Promise<AnalysisOutcome> {
   if (recording === null) return { analysis: null, failure: AudioValidity.INVALID_AUDIO };
   try {

@@ -106,9 +106,9 @@ async function renew(
   if (processed.revision === deps.models.of(processed.scopeId).model.revision) return segment;
   const media = await deps.store.media.get(processed.scopeId, processed.mediaSegmentId);
   if (!media) return null;
-  const { channel } = processed;
+  const { channel, scopeId } = processed;
   const listening = { channel, maxNetSpeechSeconds: set.maxNetAudioForEnroll };
-  const analyzed = await analyzeRecording(deps, processed.scopeId, openRecording(deps, media), listening, {});
+  const analyzed = await analyzeRecording({ deps, options: {}, scopeId }, openRecording(deps, media), listening);
   const { analysis } = analyzed;
   if (!analysis) return analyzed.failure === AudioValidity.INTERNAL_ERROR ? "failed" : null;
   const validity = audioValidity(measuredAudio(analysis), "enroll", set);

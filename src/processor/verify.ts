@@ -11,14 +11,13 @@ import { findAudio } from "./recorded-audio.js";
 /** Checks audio against one person's profile. */
 export const verify: Implementation<"verify"> = async (deps, request, options) => {
   const context = await openContext(deps, request.context, options);
-  const { scopeId, set } = context;
   const id = request.gkVoiceprintProfileId!.value;
   const [profile, source] = await Promise.all([
     findOneProfile(context, id, "gk_voiceprint_profile_id"),
-    findAudio(deps, scopeId, request.audio),
+    findAudio(context, request.audio),
   ]);
   assertKind(profile, "person", "gk_voiceprint_profile_id");
-  const part = authenticationPart(candidatesOf(context, "person", [profile]), set);
+  const part = authenticationPart(candidatesOf(context, "person", [profile]), context.set);
   const { analyzed, results } = await analyzeAndCompare(context, source, request, [part]);
   return { result: await concludeVerification(context, "Verify", profile, analyzed, results[0]!) };
 };

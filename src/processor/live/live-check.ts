@@ -5,7 +5,7 @@ import type { AttackKind, Measures } from "../../engine/port.js";
 import type { Id } from "../../store/port.js";
 import { analysisTargets, concludeAnalysis, partsOf } from "../analyze-audio.js";
 import type { AnalyzedAudio, PartResult } from "../analyzed-audio.js";
-import { AttackAudio, AttackChecks, type AttackResults, type AttackSource, wantedAttacks } from "../attacks.js";
+import { AttackChecks, type AttackResults, type AttackSource, wantedAttacks } from "../attacks.js";
 import type { Separation } from "../caller-voice.js";
 import { Comparison, type Part } from "../check.js";
 import { type OpenContext, openContext } from "../context.js";
@@ -119,13 +119,11 @@ export async function openLiveCheck<Result>(
   plan: CheckPlan<Result>,
   source: LiveSource,
 ): Promise<LiveCheck<Result>> {
-  const { options } = context;
   const arrived = new ArrivedSamples(source.rateHz);
-  const audio = plan.attacks.length > 0 ? new AttackAudio(context.engine, plan.attacks, () => arrived, options) : null;
-  const attacks = new AttackChecks(plan.attacks, audio, context.set, options);
+  const attacks = new AttackChecks(context, plan.attacks, () => arrived);
   const { separation } = source;
   const comparison = new Comparison(context, plan.parts, attacks, null, plan.ignoreCheckpoints, separation);
-  const check = new LiveCheck(context, plan, comparison, audio && { arrived, audio }, source);
+  const check = new LiveCheck(context, plan, comparison, plan.attacks.length > 0 ? { arrived, attacks } : null, source);
   await check.open();
   return check;
 }
@@ -169,7 +167,7 @@ export class LiveCheck<Result> {
     private readonly plan: CheckPlan<Result>,
     private readonly comparison: Comparison,
     /** `null` if no check needs the audio itself. */
-    private readonly attacks: { readonly arrived: ArrivedSamples; readonly audio: AttackAudio } | null,
+    private readonly audio: { readonly arrived: ArrivedSamples; readonly attacks: AttackChecks } | null,
     private readonly source: LiveSource,
   ) {}
 
@@ -200,9 +198,9 @@ export class LiveCheck<Result> {
   push(samples: Float32Array): Promise<LiveState<Result>> {
     return this.#next(async () => {
       if (this.#result === null && !this.#ending) {
-        this.attacks?.arrived.add(samples);
+        this.audio?.arrived.add(samples);
         this.#netSpeechSeconds = await this.#stream!.push(samples);
-        if (!this.#ending) await this.attacks?.audio.analyze();
+        if (!this.#ending) await this.audio?.attacks.analyze();
       }
       if (this.#result === null && this.#ending) await unlessStoreIsAway(this.#conclude(this.#ending));
       return { netSpeechSeconds: this.#netSpeechSeconds, result: this.#result };
@@ -279,7 +277,7 @@ export class LiveCheck<Result> {
   async #close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.attacks?.arrived.wipe();
+    this.audio?.arrived.wipe();
     await this.#stream?.close();
   }
 }

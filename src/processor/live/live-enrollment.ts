@@ -174,7 +174,7 @@ export class LiveEnrollment implements LiveTask<LiveEnrollmentResult> {
       audio,
     };
     const validity = audioValidity(measuredAudio(analysis), "enroll", set);
-    const processed = newProcessedAudio(deps, media, session.id, null, set, "process-audio", validity, analysis);
+    const processed = newProcessedAudio(this.context, media, null, "process-audio", validity, analysis);
     return { media, processed };
   }
 
