@@ -3,8 +3,8 @@
  * Postman). Neither needs a token.
  */
 
-import { once } from "node:events";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { Writable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import {
   create,
@@ -17,6 +17,7 @@ import {
   toBinary,
   toJsonString,
 } from "@bufbuild/protobuf";
+import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import { transformSplitEnvelope } from "@connectrpc/connect/protocol";
@@ -128,10 +129,7 @@ export function createReflection() {
     const name = `${file.name}.proto`;
     if (files.has(name)) return;
     files.set(name, file);
-    for (const { typeName } of [...file.messages, ...file.enums, ...file.services, ...file.extensions])
-      symbols.set(typeName, file);
-    for (const service of file.services)
-      for (const method of service.methods) symbols.set(`${service.typeName}.${method.name}`, file);
+    for (const symbol of symbolsIn(file)) symbols.set(symbol, file);
     file.dependencies.forEach(visit);
   };
   for (const service of OFFERED) visit(service.file);
@@ -210,7 +208,7 @@ export function createReflection() {
         for await (const { flags, data } of transformSplitEnvelope(LONGEST_STANDARD_MESSAGE)(body)) {
           if (flags !== 0) throw unexpectedFlags(flags);
           for (const part of frameOf(data)) response.write(part);
-          if (stream.writableNeedDrain) await Promise.race([once(stream, "drain"), once(stream, "close")]);
+          if (stream.writableNeedDrain) await drained(stream);
         }
       } catch (error) {
         const refused = asStatusError(error);
@@ -221,6 +219,30 @@ export function createReflection() {
       response.end();
     },
   };
+}
+
+/** Also if it closes before. */
+function drained(stream: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      stream.off("drain", done).off("close", done);
+      resolve();
+    };
+    stream.once("drain", done).once("close", done);
+  });
+}
+
+/** The full names of everything that a file declares. */
+function* symbolsIn(file: DescFile): Iterable<string> {
+  for (const declared of nestedTypes(file)) {
+    const { kind, typeName } = declared;
+    yield typeName;
+    if (kind === "service") for (const { name } of declared.methods) yield `${typeName}.${name}`;
+    if (kind === "message")
+      for (const { name } of [...declared.fields, ...declared.oneofs]) yield `${typeName}.${name}`;
+    // Values stand beside their enum, not in it.
+    if (kind === "enum") for (const { name } of declared.values) yield typeName.replace(/[^.]+$/, name);
+  }
 }
 
 /** A file and everything it imports, each once. */

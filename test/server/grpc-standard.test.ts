@@ -216,6 +216,29 @@ it.each([
   client.close();
 });
 
+it("reflection knows every name that a file declares", async () => {
+  const client = new standard.grpc.reflection.v1.ServerReflection(host, grpc.credentials.createInsecure());
+  const call = client.serverReflectionInfo();
+  const names = {
+    "grpc.health.v1.HealthCheckResponse.ServingStatus": "grpc/health/v1/health.proto",
+    "grpc.health.v1.HealthCheckResponse.SERVING": "grpc/health/v1/health.proto",
+    "google.protobuf.FieldDescriptorProto.Type": "google/protobuf/descriptor.proto",
+    "vendor.biosec.v1.DECISION_UNSPECIFIED": "vendor/biosec/v1/common.proto",
+    "vendor.biosec.v1.Context.gk_scope_id": "vendor/biosec/v1/common.proto",
+    "vendor.biosec.v1.ListenRequest.content": "vendor/biosec/v1/live.proto",
+    "vendor.rpc.mandatory": "vendor/rpc/mandatory.proto",
+  };
+  for (const name of Object.keys(names)) call.write({ file_containing_symbol: name });
+  call.end();
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  const files = (await call.toArray()).map((answer: any) => {
+    const [first] = answer.file_descriptor_response?.file_descriptor_proto ?? [];
+    return first && fromBinary(FileDescriptorProtoSchema, first).name;
+  });
+  expect(files).toEqual(Object.values(names));
+  client.close();
+});
+
 const REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
 /** How many of the messages were answered, and how the call ended. */
@@ -243,6 +266,9 @@ it.each([
 });
 
 it("reflection answers a client that reads slowly, and forgets one that leaves", async () => {
+  const warnings: Error[] = [];
+  const warn = (warning: Error) => warnings.push(warning);
+  process.on("warning", warn);
   const session = http2.connect(`http://${host}`);
   const asked = Buffer.from("\0\0\0\0\x27\x22\x25vendor.biosec.v1.VoiceprintsProcessor", "latin1");
   const ask = (times: number) => {
@@ -266,4 +292,7 @@ it("reflection answers a client that reads slowly, and forgets one that leaves",
   expect([frames, at, status]).toEqual([200, bytes.length, "0"]);
   session.close();
   expect(rehearsal.logged.filter(({ level }) => level === "error")).toEqual([]);
+  process.off("warning", warn);
+  // For example of listeners that stay.
+  expect(warnings).toEqual([]);
 });
