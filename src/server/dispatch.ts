@@ -44,8 +44,8 @@ export interface Call {
   readonly onIdle?: () => void;
 }
 
-/** What is known of a call that was not admitted. */
-type Unadmitted = Pick<Call, "protocol" | "address" | "requestId">;
+/** What is known of a call that its transport refuses: the caller is not admitted, or the message cannot be read. */
+type RefusedCall = Pick<Call, "protocol" | "address" | "requestId">;
 
 export interface DispatchLimits {
   readonly callSeconds: number;
@@ -234,16 +234,17 @@ export class Dispatcher {
     }
   }
 
-  /** Counts and logs a call whose transport asked for admission first, and which was refused. Returns the error to send. */
-  notAdmitted(call: Unadmitted, error: unknown, method: DescMethod = LISTEN): StatusError {
+  /** Counts and logs a call that its transport refuses. Returns the error to send. */
+  refused(call: RefusedCall, error: unknown, method: DescMethod = LISTEN, client: string | null = null): StatusError {
     const observation = this.#observe(method, call);
+    observation.timing.client = client;
     const refused = observation.failed(error);
     observation.ended();
     return refused;
   }
 
-  /** Counts a live call that its transport refused before it came here, and logged. */
-  refused(protocol: Protocol, code: StatusCode): void {
+  /** Counts a live call that its transport refused and logged. */
+  countRefused(protocol: Protocol, code: StatusCode): void {
     this.parts.metrics.call(LISTEN.name, protocol, StatusCode[code] ?? "UNSPECIFIED", 0);
   }
 
@@ -360,7 +361,7 @@ export class Dispatcher {
     }
   }
 
-  #observe(method: DescMethod, call: Unadmitted) {
+  #observe(method: DescMethod, call: RefusedCall) {
     const { metrics, log } = this.parts;
     const operation = method.name;
     const startedAt = performance.now();

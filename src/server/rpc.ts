@@ -69,6 +69,11 @@ const admission = createContextKey<Promise<Caller> | null>(null, { description: 
 
 const COMPRESSIONS = [compressionGzip, compressionBrotli];
 
+/** Media types have no case (RFC 9110 §8.3.1). */
+const GRPC = /^application\/grpc/i;
+const GRPC_WEB = /^application\/grpc-web/i;
+const CONNECT_STREAM = /^application\/connect/i;
+
 /** Longer paths are cut in messages. */
 const LONGEST_PATH = 200;
 
@@ -87,6 +92,8 @@ export interface RpcParts {
 export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHandler {
   const options: ConnectRouterOptions = {
     acceptCompression: COMPRESSIONS,
+    // Responses are not compressed: they are small, errors of Connect must be read again below, and anybody may ask for reflection.
+    compressMinBytes: 0xffffffff,
     readMaxBytes: parts.messageBytes,
     // A live call may last hours.
     maxTimeoutMs: LONGEST_TIMEOUT_MS,
@@ -129,8 +136,9 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
       return;
     }
     const path = pathOf(request);
-    const isGrpc = (request.headers["content-type"] ?? "").startsWith("application/grpc");
-    const handle = isGrpc ? (grpc.get(path) ?? unknownMethod) : connect.get(path);
+    const handle = GRPC.test(request.headers["content-type"] ?? "")
+      ? (grpc.get(path) ?? unknownMethod)
+      : connect.get(path);
     if (!handle) {
       fallback(request, response);
       return;
@@ -143,7 +151,7 @@ export function createRpcHandler(parts: RpcParts, fallback: NodeHandler): NodeHa
     const notAdmitted = (error: unknown) => {
       const requestId = requestIdOf(headerOf(request, "x-request-id"));
       const call = { protocol: refusable.protocol, address: from, requestId };
-      refuse(response, refusable, parts.dispatcher.notAdmitted(call, error, refusable.method));
+      refuse(response, refusable, parts.dispatcher.refused(call, error, refusable.method));
     };
     caller
       .then(
@@ -254,7 +262,7 @@ const unknownMethod: Handle = async ({ url, header }) => {
   refused.status.requestId = requestIdOf(header.get("x-request-id"));
   const type = header.get("content-type") ?? "";
   const status = new Headers({ ...trailersOf(refused) });
-  return type.startsWith("application/grpc-web")
+  return GRPC_WEB.test(type)
     ? { status: 200, header: new Headers([["content-type", type], ...status]) }
     : { status: 200, header: new Headers({ "content-type": type }), body: createAsyncIterable([]), trailer: status };
 };
@@ -290,8 +298,7 @@ function grpcHandlers(parts: RpcParts, options: ConnectRouterOptions, reflection
 
 function connectHandlers(parts: RpcParts, options: ConnectRouterOptions): Map<string, Handle> {
   const { dispatcher } = parts;
-  // Responses are not compressed: they are small, and errors must be read again below.
-  const router = createConnectRouter({ ...options, compressMinBytes: 0xffffffff });
+  const router = createConnectRouter(options);
   for (const method of METHODS) {
     const unary = (request: Message, context: HandlerContext) =>
       answer(context, (call) => dispatcher.unary(method, async () => request, call));
@@ -301,7 +308,7 @@ function connectHandlers(parts: RpcParts, options: ConnectRouterOptions): Map<st
     router.handlers.map((handler) => [
       handler.requestPath,
       handler.method.methodKind === "unary"
-        ? withStatus((request) => handler(boundUnary(request, handler.method, parts)))
+        ? withStatus((request) => handler(boundUnary(request, handler.method, parts)), handler.method, dispatcher)
         : (request) => handler(boundStream(request, handler.method, parts.messageBytes)),
     ]),
   );
@@ -328,7 +335,7 @@ function decoded(request: UniversalServerRequest, encodingName: string) {
 }
 
 function boundStream(request: UniversalServerRequest, method: DescMethod, limit: number): UniversalServerRequest {
-  const isConnect = request.header.get("content-type")?.startsWith("application/connect");
+  const isConnect = CONNECT_STREAM.test(request.header.get("content-type") ?? "");
   const { header, compression, isKnown } = decoded(request, isConnect ? "connect-content-encoding" : "grpc-encoding");
   if (!isKnown) return request;
   const counted = async function* (messages: AsyncIterable<EnvelopedMessage>) {
@@ -360,8 +367,8 @@ function boundUnary(
     const sent = request.body as AsyncIterable<Uint8Array>;
     let bytes = await dispatcher
       .reading(() => readAllBytes(sent, messageBytes))
-      .catch((error: unknown) => {
-        throw error instanceof StatusError ? refusedUnread(error, request) : error;
+      .catch(async (error: unknown) => {
+        throw error instanceof StatusError ? await unread(error, request, method, dispatcher) : error;
       });
     if (compression) bytes = await compression.decompress(bytes, messageBytes);
     boundMessage(request, method, bytes);
@@ -408,15 +415,15 @@ async function onlyMessage(messages: AsyncIterable<Message>): Promise<Message> {
 }
 
 /** A message that Connect cannot parse never reaches an operation; its error gets the contract's status here. */
-function withStatus(handler: Handle): Handle {
+function withStatus(handler: Handle, method: DescMethod, dispatcher: Dispatcher): Handle {
   return async (request) => {
     const response = await handler(request);
     if (response.status === 200 || !response.header?.get("content-type")?.startsWith("application/json"))
       return response;
     const bytes = await readAllBytes(response.body as AsyncIterable<Uint8Array>, Number.POSITIVE_INFINITY);
-    const unread = errorFromJsonBytes(bytes, undefined, new ConnectError("the request cannot be read"));
-    if (unread.details.length > 0) return { ...response, body: createAsyncIterable([bytes]) };
-    const error = refusedUnread(asStatusError(unread), request);
+    const refused = errorFromJsonBytes(bytes, undefined, new ConnectError("the request cannot be read"));
+    if (refused.details.length > 0) return { ...response, body: createAsyncIterable([bytes]) };
+    const error = await unread(asStatusError(refused), request, method, dispatcher);
     const body = errorToJsonBytes(error, undefined);
     const header = new Headers(response.header);
     error.metadata.forEach((value, name) => {
@@ -427,10 +434,17 @@ function withStatus(handler: Handle): Handle {
   };
 }
 
-/** The error of a call whose message never reaches the dispatcher, which would add the request id. */
-function refusedUnread(error: StatusError, { header }: UniversalServerRequest): ConnectError {
-  error.status.requestId = requestIdOf(header.get("x-request-id"));
-  return connectErrorOf(error);
+/** The error of a call whose message never reaches the dispatcher. */
+async function unread(
+  error: StatusError,
+  { header, contextValues }: UniversalServerRequest,
+  method: DescMethod,
+  dispatcher: Dispatcher,
+): Promise<ConnectError> {
+  const values = contextValues ?? createContextValues();
+  const requestId = requestIdOf(header.get("x-request-id"));
+  const call = { protocol: "connect", address: values.get(address), requestId } as const;
+  return connectErrorOf(dispatcher.refused(call, error, method, (await values.get(admission))?.id));
 }
 
 function callOf(context: HandlerContext): Call {

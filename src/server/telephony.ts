@@ -52,7 +52,7 @@ export function createTelephony(
       };
       return answer().catch((error: unknown) => {
         const requestId = requestIdOf(request.headers.get("x-request-id") ?? undefined);
-        parts.dispatcher().notAdmitted({ protocol: "telephony", address, requestId }, error);
+        parts.dispatcher().refused({ protocol: "telephony", address, requestId }, error);
         return responseOf(failureAnswer(parts.log, error, requestId));
       });
     },
@@ -77,7 +77,7 @@ export function routeLines(service: Service, switchboard: Switchboard): void {
         try {
           return open(request);
         } catch (error) {
-          service.dispatcher.notAdmitted({ protocol: "telephony", address, requestId }, error);
+          service.dispatcher.refused({ protocol: "telephony", address, requestId }, error);
           throw error;
         }
       },
@@ -97,7 +97,7 @@ function exchangeOf(line: Line, processor: VoiceprintsProcessor, dispatcher: () 
     createVoiceprintProfile,
     listVoiceprintProfiles,
     isOfScopesModel: (scopeId, profileId) => processor.isOfScopesModel(scopeId, profileId),
-    refused: (code) => dispatcher().refused("telephony", code),
+    refused: (code) => dispatcher().countRefused("telephony", code),
     listen: (requests, ended, onIdle) => {
       const requestId = requestIdOf(undefined);
       const call = {

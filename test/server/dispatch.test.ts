@@ -426,7 +426,7 @@ describe("a call", () => {
       const knock = async () => {
         for (let i = 0; i < 80; i++) {
           await dispatcher.unary(verify, request("own"), call()).catch(() => {});
-          dispatcher.notAdmitted(refused, new Refusal(StatusCode.NOT_AUTHORIZED, "the token has expired"));
+          dispatcher.refused(refused, new Refusal(StatusCode.NOT_AUTHORIZED, "the token has expired"));
         }
       };
       await knock();

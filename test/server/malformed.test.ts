@@ -180,6 +180,14 @@ describe("a malformed message is refused with the contract's status in the detai
     expect(status.message).not.toBe("");
     expect(status.requestId).toBe(refused.requestId);
     expect(status.requestId).not.toBe("");
+    expect(rehearsal.logged).toContainEqual(
+      expect.objectContaining({
+        requestId: status.requestId,
+        operation: "Verify",
+        status: statusCode,
+        client: "127.0.0.1",
+      }),
+    );
   });
 
   it.each([

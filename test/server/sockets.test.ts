@@ -51,7 +51,7 @@ beforeAll(async () => {
     localOnly: false,
   });
   const dispatcher = {
-    notAdmitted({ protocol, address, requestId }: Call, refused: Refusal) {
+    refused({ protocol, address, requestId }: Call, refused: Refusal) {
       counted.push(`${protocol} ${address} ${StatusCode[refused.code]}`);
       refused.status.requestId = requestId;
       return refused;

@@ -34,7 +34,7 @@ export function liveSocketRoute(dispatcher: Dispatcher, guard: Guard): SocketRou
       try {
         caller = await guard.admit(request.headers.authorization ?? bearerOf(offered) ?? null, address);
       } catch (error) {
-        const refused = dispatcher.notAdmitted({ protocol: "websocket", address, requestId }, error);
+        const refused = dispatcher.refused({ protocol: "websocket", address, requestId }, error);
         // A page cannot see why a handshake failed, so a peer that speaks our protocol is told in it.
         const isOurs = offered?.split(/ *, */).includes(LIVE_PROTOCOL);
         if (!isOurs || !(error instanceof StatusError)) throw error;
