@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { openEmbeddedMemoryStore } from "../../src/postgres.js";
 import { opened } from "../../src/store/damaged-profiles.js";
 import type { ListedProfile } from "../../src/store/port.js";
@@ -43,6 +43,33 @@ test("statements planned while a table was small do not read all of it when it h
   );
   expect(JSON.stringify(plan)).toMatch(/Index Scan/);
   await store.close();
+});
+
+test("after the clock was set back by months, no timer is set again and again", { timeout: 180_000 }, async () => {
+  const [realTimeout, realNow] = [setTimeout, Date.now];
+  const delays: number[] = [];
+  // Timers of the database run sooner than they should, so that it finds them early and sets them again.
+  const timers = vi.spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void, ms = 0) => {
+    delays.push(ms);
+    return realTimeout(run, Math.min(ms, 20));
+  }) as typeof setTimeout);
+  let ahead = 60 * 86_400_000;
+  const clock = vi.spyOn(Date, "now").mockImplementation(() => realNow() + ahead);
+  const database = await newDatabase();
+  try {
+    await database.foreign("CREATE TABLE numbers (n int)");
+    await database.query("INSERT INTO numbers VALUES (1)");
+    expect(delays.some((ms) => ms > 0)).toBe(true);
+    ahead = 0;
+    expect(await database.query("SELECT n FROM numbers")).toEqual([{ n: 1 }]);
+    delays.length = 0;
+    await new Promise((resume) => realTimeout(resume, 500));
+    expect(delays.filter((ms) => ms > 2 ** 31)).toEqual([]);
+  } finally {
+    await database.close();
+    timers.mockRestore();
+    clock.mockRestore();
+  }
 });
 
 test("keys that could not be destroyed at once are destroyed later", { timeout: 180_000 }, async () => {

@@ -8,6 +8,8 @@ import { HOUSEKEEPING, Housekeeping, type HousekeepingLimits } from "./housekeep
 import { BUFFERS, makeDatabase } from "./new-database.js";
 import { PreparedSession } from "./prepared-session.js";
 
+const DAY_MS = 86_400_000;
+
 /** `folder` must be locked by the caller; `null` keeps everything in memory. */
 export async function openEmbeddedDatabase(
   folder: string | null,
@@ -31,7 +33,24 @@ export async function openEmbeddedDatabase(
   // A statement keeps its plan. Without `enable_seqscan = off`, one planned for a small table would read every row of it however large it gets.
   await pglite.exec("SET wal_recycle = off; SET maintenance_work_mem = '8MB'; SET enable_seqscan = off");
   const session = new PreparedSession(pglite);
-  const turn = new Mutex();
+  const mutex = new Mutex();
+  let latest = 0;
+  /**
+   * PostgreSQL's timers are due at a time of the clock. After the clock was set back far enough, one would be due later than Node's timers
+   * can wait, and be set again every millisecond. An error ends them all.
+   */
+  async function endTimers(): Promise<void> {
+    await pglite.exec("SELECT 1 / 0").catch(() => {});
+  }
+  const turn = {
+    runExclusive: <T>(work: () => Promise<T>): Promise<T> =>
+      mutex.runExclusive(() => {
+        const now = Date.now();
+        const wasSetBack = now < latest - DAY_MS;
+        latest = now;
+        return wasSetBack ? endTimers().then(work) : work();
+      }),
+  };
   const housekeeping = new Housekeeping(limits, {
     async logBytes() {
       const { rows } = await turn.runExclusive(() =>
