@@ -10,6 +10,7 @@ import { fromBinary as decode, fromJson, toBinary } from "@bufbuild/protobuf";
 import { readRecording } from "../dist/audio/index.js";
 import { calibrationOf } from "../dist/engine/calibration.js";
 import { readModelFile } from "../dist/engine/model-file.js";
+import { shippedModel } from "../dist/engine/shipped-model.js";
 import { parseTrialList } from "../dist/evaluate/trials.js";
 import { openBank, runtimeToken, VICTIM } from "./parts/bank.mjs";
 import { httpHeads, statusesOf } from "./parts/http-heads.mjs";
@@ -35,7 +36,7 @@ const GROWTH_MB = 64;
 const ENOUGH_TO_BE_ACCEPTED = 300;
 /** A token is valid for 900 s. */
 const RENEW_MS = 300_000;
-const MODEL = fileURLToPath(new URL("../dist/browser/vivavoce.vvm", import.meta.url));
+const MODEL = fileURLToPath(new URL(`../models/${shippedModel}`, import.meta.url));
 /** The declared errors of the readers; any other error is a violation. */
 const REFUSALS = new Set([
   "AudioError",
