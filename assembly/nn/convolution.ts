@@ -52,8 +52,13 @@ export function packedBytes(outputs: i32, taps: i32, run: i32): usize {
   return <usize>(outputs * taps * run) << 1;
 }
 
-/** Packs [outputs][taps][run] weights of T (i8 or i16) into panels. */
-export function pack<T>(panels: usize, weights: usize, outputs: i32, taps: i32, run: i32): void {
+/** Packs [outputs][taps][run] weights (i8, or i16 where `words`) into panels. */
+export function packPanels(panels: usize, weights: usize, outputs: i32, taps: i32, run: i32, words: bool): void {
+  if (words) pack<i16>(panels, weights, outputs, taps, run);
+  else pack<i8>(panels, weights, outputs, taps, run);
+}
+
+function pack<T>(panels: usize, weights: usize, outputs: i32, taps: i32, run: i32): void {
   const inputs = taps * run;
   for (let o = 0; o < outputs; o += 8) {
     for (let i = 0; i < inputs; i += 2) {
@@ -64,14 +69,6 @@ export function pack<T>(panels: usize, weights: usize, outputs: i32, taps: i32, 
       }
     }
   }
-}
-
-export function packBytes(panels: usize, weights: usize, outputs: i32, taps: i32, run: i32): void {
-  pack<i8>(panels, weights, outputs, taps, run);
-}
-
-export function packWords(panels: usize, weights: usize, outputs: i32, taps: i32, run: i32): void {
-  pack<i16>(panels, weights, outputs, taps, run);
 }
 
 // 1.5 · 2²³: adding it to a float below 2²² leaves the nearest integer (ties to even) in the low bits. It is in memory,

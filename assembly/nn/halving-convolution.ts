@@ -41,7 +41,12 @@ export function halvingScratchBytes(bins: i32, channels: i32): usize {
   return <usize>(rowsAtOnce(bins) * (bins >> 1) * PATCH * channels) << 1;
 }
 
-/** Packs [outputs][3][3 · channels] weights of T (i8 or i16): for each 8 outputs the panels, one after the other. */
+/** Packs [outputs][3][3 · channels] weights (i8, or i16 where `words`): for each 8 outputs the panels, one after the other. */
+export function packHalves(panels: usize, weights: usize, outputs: i32, channels: i32, words: bool): void {
+  if (words) pack<i16>(panels, weights, outputs, channels);
+  else pack<i8>(panels, weights, outputs, channels);
+}
+
 function pack<T>(panels: usize, weights: usize, outputs: i32, channels: i32): void {
   const bin = <usize>channels * sizeof<T>();
   const frame = bin * 3;
@@ -58,14 +63,6 @@ function pack<T>(panels: usize, weights: usize, outputs: i32, channels: i32): vo
       store<i16>(to + 15 * panel, load<i16>(to + 9 * panel) + load<i16>(to + 11 * panel));
     }
   }
-}
-
-export function packHalvingBytes(panels: usize, weights: usize, outputs: i32, channels: i32): void {
-  pack<i8>(panels, weights, outputs, channels);
-}
-
-export function packHalvingWords(panels: usize, weights: usize, outputs: i32, channels: i32): void {
-  pack<i16>(panels, weights, outputs, channels);
 }
 
 /** The five factors of the bins a … e. */
@@ -109,7 +106,7 @@ function factorsOfDifference(out: usize, patch: usize, x: usize, y: usize, bin: 
 }
 
 /**
- * `convolvePlane` for 3 × 3 and strides of 2, without a residual, bit for bit. Weights by `packHalvingBytes` or `packHalvingWords`; to.bins % 2 == 0,
+ * `convolvePlane` for 3 × 3 and strides of 2, without a residual, bit for bit. Weights by `packHalves`; to.bins % 2 == 0,
  * channels % 8 == 0, outputs % 8 == 0; `scratch` has halvingScratchBytes(to.bins, from.channels). If to.frames is odd, a frame after the
  * last is written too: out must have room for it, and x two more rows.
  */

@@ -3,35 +3,32 @@
  * at a time, its bytes are copied to a staging slot, and `take` packs, widens or copies them to where the forward pass reads them.
  */
 import { create, reserve } from "../memory";
-import { Convolution, packBytes, packWords, packedBytes } from "./convolution";
+import { Convolution, packPanels, packedBytes } from "./convolution";
 import { Dense } from "./dense";
-import { halvingBytes, packHalvingBytes, packHalvingWords } from "./halving-convolution";
-import { packPairBytes, packPairWords, pairBytes } from "./pair-convolution";
-import { packPatchBytes, packPatchWords, patchBytes } from "./patch-convolution";
+import { halvingBytes, packHalves } from "./halving-convolution";
+import { packPairs, pairBytes } from "./pair-convolution";
+import { packPatches, patchBytes } from "./patch-convolution";
 import { packQuads, quadBytes } from "./quad-convolution";
 
 /** How a staged tensor is stored. */
 const COPY = 0; // as it is
-const PANELS_OF_BYTES = 1;
-const PANELS_OF_WORDS = 2;
-const WIDENED = 3; // i8 to i16, same order
-const PANELS_AND_QUADS = 4; // of words
-const QUADS_OF_BYTES = 5; // the same, widened first
-const PAIRS_OF_BYTES = 6;
-const PAIRS_OF_WORDS = 7;
-const PATCHES_OF_BYTES = 8;
-const PATCHES_OF_WORDS = 9;
-const HALVES_OF_BYTES = 10;
-const HALVES_OF_WORDS = 11;
+const WIDENED = 1; // i8 to i16, same order
+const PANELS = 2;
+const QUADS = 3;
+const PAIRS = 4;
+const PATCHES = 5;
+const HALVES = 6;
 
 @unmanaged
 class Slot {
   how: i32;
   bytes: i32;
+  place: usize;
+  /** Of a convolution, whose weights are i16 where `words`, otherwise i8. */
   outputs: i32;
   taps: i32;
   run: i32;
-  place: usize;
+  words: bool;
 }
 
 @unmanaged
@@ -58,16 +55,14 @@ function slotOf(loading: Loading, i: i32): Slot {
   return changetype<Slot>(loading.slots + <usize>i * offsetof<Slot>());
 }
 
-function expect(loading: Loading, how: i32, bytes: i32, place: usize, outputs: i32 = 0, taps: i32 = 0, run: i32 = 0): void {
+function expect(loading: Loading, how: i32, bytes: i32, place: usize): Slot {
   if (loading.tensors == loading.most) unreachable();
   const slot = slotOf(loading, loading.tensors++);
   slot.how = how;
   slot.bytes = bytes;
-  slot.outputs = outputs;
-  slot.taps = taps;
-  slot.run = run;
   slot.place = place;
   loading.largest = max(loading.largest, bytes);
+  return slot;
 }
 
 /** A tensor that is stored as in the file. */
@@ -75,12 +70,13 @@ export function expectCopy(loading: Loading, place: usize, bytes: i32): void {
   expect(loading, COPY, bytes, place);
 }
 
-function createSums(loading: Loading, outputs: i32, taps: i32, run: i32, weights: usize, low: i32, high: i32): Convolution {
+/** weight (i8, or i16 where `words`) [outputs][taps][run], stored in `bytes`; gain f32[outputs], bias f32[outputs]. */
+function createStored(loading: Loading, how: i32, bytes: usize, outputs: i32, taps: i32, run: i32, words: bool, low: i32, high: i32): Convolution {
   const c = create<Convolution>();
   c.outputs = outputs;
   c.taps = taps;
   c.run = run;
-  c.weights = weights;
+  c.weights = reserve(bytes);
   c.gain = reserve(<usize>outputs << 2);
   c.bias = reserve(<usize>outputs << 2);
   c.residualGain = 0;
@@ -89,67 +85,49 @@ function createSums(loading: Loading, outputs: i32, taps: i32, run: i32, weights
   c.stride = 1;
   c.dilation = 1;
   c.binStride = 1;
+  const slot = expect(loading, how, (outputs * taps * run) << <i32>words, c.weights);
+  slot.outputs = outputs;
+  slot.taps = taps;
+  slot.run = run;
+  slot.words = words;
   expectCopy(loading, c.gain, outputs << 2);
   expectCopy(loading, c.bias, outputs << 2);
   return c;
 }
 
-/** weight (i8, or i16 where `words`) [outputs][taps][run], gain f32[outputs], bias f32[outputs]. Strides and dilation are 1 until they are set. */
+/** For `convolve`. Strides and dilation are 1 until they are set. */
 export function createConvolution(loading: Loading, outputs: i32, taps: i32, run: i32, words: bool, low: i32, high: i32): Convolution {
-  const panels = reserve(packedBytes(outputs, taps, run));
-  expect(loading, words ? PANELS_OF_WORDS : PANELS_OF_BYTES, (outputs * taps * run) << <i32>words, panels, outputs, taps, run);
-  return createSums(loading, outputs, taps, run, panels, low, high);
+  return createStored(loading, PANELS, packedBytes(outputs, taps, run), outputs, taps, run, words, low, high);
 }
 
-/** The same for `convolveQuads`: weight i16 [outputs][3][run], gain, bias. */
-export function createQuadConvolution(loading: Loading, outputs: i32, run: i32, low: i32, high: i32): Convolution {
-  const panels = reserve(quadBytes(outputs, run));
-  expect(loading, PANELS_AND_QUADS, (outputs * 3 * run) << 1, panels, outputs, 3, run);
-  return createSums(loading, outputs, 3, run, panels, low, high);
+/** For `convolveQuads`. */
+export function createQuadConvolution(loading: Loading, outputs: i32, run: i32, words: bool, low: i32, high: i32): Convolution {
+  return createStored(loading, QUADS, quadBytes(outputs, run), outputs, 3, run, words, low, high);
 }
 
-/** The same from bytes: weight i8 [outputs][3][run], gain, bias. The staging slot holds them widened. */
-export function createByteQuadConvolution(loading: Loading, outputs: i32, run: i32, low: i32, high: i32): Convolution {
-  const panels = reserve(quadBytes(outputs, run));
-  const weights = outputs * 3 * run;
-  expect(loading, QUADS_OF_BYTES, weights, panels, outputs, 3, run);
-  loading.largest = max(loading.largest, weights << 1);
-  return createSums(loading, outputs, 3, run, panels, low, high);
-}
-
-/** The same for `convolvePairs`: weight (i8, or i16 where `words`) [outputs][3][run], gain, bias. */
+/** For `convolvePairs`. */
 export function createPairConvolution(loading: Loading, outputs: i32, run: i32, words: bool, low: i32, high: i32): Convolution {
-  const panels = reserve(pairBytes(outputs, run));
-  expect(loading, words ? PAIRS_OF_WORDS : PAIRS_OF_BYTES, (outputs * 3 * run) << <i32>words, panels, outputs, 3, run);
-  const c = createSums(loading, outputs, 3, run, panels, low, high);
+  const c = createStored(loading, PAIRS, pairBytes(outputs, run), outputs, 3, run, words, low, high);
   c.stride = 2;
   return c;
 }
 
-/** The same for `convolvePatches`: weight (i8, or i16 where `words`) [outputs][3][3 · channels], gain, bias. */
+/** For `convolvePatches`. */
 export function createPatchConvolution(loading: Loading, outputs: i32, channels: i32, words: bool, low: i32, high: i32): Convolution {
-  const panels = reserve(patchBytes(outputs, channels));
-  const run = 3 * channels;
-  expect(loading, words ? PATCHES_OF_WORDS : PATCHES_OF_BYTES, (outputs * 3 * run) << <i32>words, panels, outputs, 3, run);
-  return createSums(loading, outputs, 3, run, panels, low, high);
+  return createStored(loading, PATCHES, patchBytes(outputs, channels), outputs, 3, 3 * channels, words, low, high);
 }
 
-/** The same for `convolveHalving`. */
+/** For `convolveHalving`. */
 export function createHalvingConvolution(loading: Loading, outputs: i32, channels: i32, words: bool, low: i32, high: i32): Convolution {
-  const panels = reserve(halvingBytes(outputs, channels));
-  const run = 3 * channels;
-  expect(loading, words ? HALVES_OF_WORDS : HALVES_OF_BYTES, (outputs * 3 * run) << <i32>words, panels, outputs, 3, run);
-  const c = createSums(loading, outputs, 3, run, panels, low, high);
+  const c = createStored(loading, HALVES, halvingBytes(outputs, channels), outputs, 3, 3 * channels, words, low, high);
   c.stride = 2;
   c.binStride = 2;
   return c;
 }
 
-/** For `convolveDepthwise`: weight i16 [taps][channels], gain, bias. */
+/** For `convolveDepthwise`: weight i16 [taps][channels]. */
 export function createDepthwise(loading: Loading, channels: i32, taps: i32, low: i32, high: i32): Convolution {
-  const weights = reserve(<usize>(taps * channels) << 1);
-  expectCopy(loading, weights, (taps * channels) << 1);
-  return createSums(loading, channels, taps, 1, weights, low, high);
+  return createStored(loading, COPY, <usize>(taps * channels) << 1, channels, taps, 1, true, low, high);
 }
 
 /** Then, for a convolution with a residual: residual gain f32[outputs]. */
@@ -181,28 +159,20 @@ export function tensorBytes(loading: Loading, i: i32): i32 {
 export function take(loading: Loading, i: i32, staged: usize): i32 {
   if (i != loading.taken || i >= loading.tensors) return 0;
   const slot = slotOf(loading, i);
-  if (slot.how == PANELS_OF_BYTES) packBytes(slot.place, staged, slot.outputs, slot.taps, slot.run);
-  else if (slot.how == PANELS_OF_WORDS) packWords(slot.place, staged, slot.outputs, slot.taps, slot.run);
-  else if (slot.how == PANELS_AND_QUADS) packQuads(slot.place, staged, slot.outputs, slot.run);
-  else if (slot.how == PAIRS_OF_BYTES) packPairBytes(slot.place, staged, slot.outputs, slot.run);
-  else if (slot.how == PAIRS_OF_WORDS) packPairWords(slot.place, staged, slot.outputs, slot.run);
-  else if (slot.how == PATCHES_OF_BYTES) packPatchBytes(slot.place, staged, slot.outputs, slot.run / 3);
-  else if (slot.how == PATCHES_OF_WORDS) packPatchWords(slot.place, staged, slot.outputs, slot.run / 3);
-  else if (slot.how == HALVES_OF_BYTES) packHalvingBytes(slot.place, staged, slot.outputs, slot.run / 3);
-  else if (slot.how == HALVES_OF_WORDS) packHalvingWords(slot.place, staged, slot.outputs, slot.run / 3);
+  if (slot.how == PANELS) packPanels(slot.place, staged, slot.outputs, slot.taps, slot.run, slot.words);
+  else if (slot.how == QUADS) packQuads(slot.place, staged, slot.outputs, slot.run, slot.words);
+  else if (slot.how == PAIRS) packPairs(slot.place, staged, slot.outputs, slot.run, slot.words);
+  else if (slot.how == PATCHES) packPatches(slot.place, staged, slot.outputs, slot.run / 3, slot.words);
+  else if (slot.how == HALVES) packHalves(slot.place, staged, slot.outputs, slot.run / 3, slot.words);
   else if (slot.how == WIDENED) widen(slot.place, staged, slot.bytes);
-  else if (slot.how == QUADS_OF_BYTES) {
-    widen(staged, staged, slot.bytes);
-    packQuads(slot.place, staged, slot.outputs, slot.run);
-  }
   else memory.copy(slot.place, staged, slot.bytes);
   loading.taken++;
   return 1;
 }
 
-/** i8 to i16, from the end: `out` may be `x`. */
+/** i8 to i16. */
 function widen(out: usize, x: usize, count: i32): void {
-  for (let k = count - 1; k >= 0; k--) store<i16>(out + (<usize>k << 1), load<i8>(x + k));
+  for (let k = 0; k < count; k++) store<i16>(out + (<usize>k << 1), load<i8>(x + k));
 }
 
 export function complete(loading: Loading): bool {

@@ -9,17 +9,22 @@
  *
  * Inputs are 0 … 4095 and weights within ±16383, so that differences and sums fit 16 bits.
  */
-import { Convolution, TILE, TILES, convolve, emitPlain, multiply, pack, packedBytes } from "./convolution";
+import { Convolution, TILE, TILES, convolve, emitPlain, multiply, packPanels, packedBytes } from "./convolution";
 
 /** Bytes of the plain panels of [outputs][3][run] weights, followed by those of g0 + g2. */
 export function pairBytes(outputs: i32, run: i32): usize {
   return packedBytes(outputs, 4, run);
 }
 
-/** Packs weights of T (i8 or i16) both ways. */
-function packBoth<T>(panels: usize, weights: usize, outputs: i32, run: i32): void {
-  pack<T>(panels, weights, outputs, 3, run);
-  let out = panels + packedBytes(outputs, 3, run);
+/** Packs weights (i8, or i16 where `words`) both ways. */
+export function packPairs(panels: usize, weights: usize, outputs: i32, run: i32, words: bool): void {
+  packPanels(panels, weights, outputs, 3, run, words);
+  const sums = panels + packedBytes(outputs, 3, run);
+  if (words) packSums<i16>(sums, weights, outputs, run);
+  else packSums<i8>(sums, weights, outputs, run);
+}
+
+function packSums<T>(out: usize, weights: usize, outputs: i32, run: i32): void {
   for (let o = 0; o < outputs; o += 8) {
     for (let i = 0; i < run; i += 2) {
       for (let j = 0; j < 8; j++) {
@@ -32,20 +37,12 @@ function packBoth<T>(panels: usize, weights: usize, outputs: i32, run: i32): voi
   }
 }
 
-export function packPairBytes(panels: usize, weights: usize, outputs: i32, run: i32): void {
-  packBoth<i8>(panels, weights, outputs, run);
-}
-
-export function packPairWords(panels: usize, weights: usize, outputs: i32, run: i32): void {
-  packBoth<i16>(panels, weights, outputs, run);
-}
-
 /** out = a - b, each of `bytes`. */
 function subtract(out: usize, a: usize, b: usize, bytes: usize): void {
   for (let i: usize = 0; i < bytes; i += 16) v128.store(out + i, i16x8.sub(v128.load(a + i), v128.load(b + i)));
 }
 
-/** `convolve` for 3 taps, stride 2 and dilation 1. Weights by `packPairBytes` or `packPairWords`; `scratch` is as large as x; xStep = 2 · layer.run, % 16 == 0. */
+/** `convolve` for 3 taps, stride 2 and dilation 1. Weights by `packPairs`; `scratch` is as large as x; xStep = 2 · layer.run, % 16 == 0. */
 export function convolvePairs(out: usize, outStep: usize, x: usize, xStep: usize, frames: i32, layer: Convolution, scratch: usize): void {
   const pairs = frames >> 1;
   for (let p = 0, u = scratch, d0 = x; p < pairs; p++, u += xStep << 2, d0 += xStep << 2) {

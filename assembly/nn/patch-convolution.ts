@@ -52,7 +52,12 @@ export function patchScratchBytes(bins: i32, channels: i32): usize {
   return frame * FACTORS + (<usize>(PRODUCTS * patches * channels) << 1) + sumBytes(patches) * PRODUCTS;
 }
 
-/** Packs [outputs][3][3 · channels] weights of T (i8 or i16): for each 8 outputs 24 panels, one after the other. */
+/** Packs [outputs][3][3 · channels] weights (i8, or i16 where `words`): for each 8 outputs 24 panels, one after the other. */
+export function packPatches(panels: usize, weights: usize, outputs: i32, channels: i32, words: bool): void {
+  if (words) pack<i16>(panels, weights, outputs, channels);
+  else pack<i8>(panels, weights, outputs, channels);
+}
+
 function pack<T>(panels: usize, weights: usize, outputs: i32, channels: i32): void {
   const bin = <usize>channels * sizeof<T>();
   const frame = bin * 3;
@@ -76,14 +81,6 @@ function pack<T>(panels: usize, weights: usize, outputs: i32, channels: i32): vo
   }
 }
 
-export function packPatchBytes(panels: usize, weights: usize, outputs: i32, channels: i32): void {
-  pack<i8>(panels, weights, outputs, channels);
-}
-
-export function packPatchWords(panels: usize, weights: usize, outputs: i32, channels: i32): void {
-  pack<i16>(panels, weights, outputs, channels);
-}
-
 /** p0 … p3, `step` bytes apart, of a row of patches; a bin has `bin` bytes. */
 function transformBins(out: usize, step: usize, x: usize, bin: usize, patches: i32): void {
   for (; patches > 0; patches--, out += bin, x += bin << 1) {
@@ -101,7 +98,7 @@ function transformBins(out: usize, step: usize, x: usize, bin: usize, patches: i
 }
 
 /**
- * `convolvePlane` for 3 × 3 and strides of 1, bit for bit. Weights by `packPatchBytes` or `packPatchWords`; bins % 2 == 0,
+ * `convolvePlane` for 3 × 3 and strides of 1, bit for bit. Weights by `packPatches`; bins % 2 == 0,
  * channels % 8 == 0, outputs % 8 == 0; `scratch` has patchScratchBytes(bins, channels). If frames % 4 != 0, one to three frames after
  * the last are written too: out must have room for them, and x a row for each.
  */

@@ -14,7 +14,7 @@
  * Inputs are 0 … 4095 and weights within ±1365, so that u and v fit 16 bits. Intermediate sums may wrap, because they are exact modulo 2³².
  * So are the outputs times 8, because 3 has an inverse there: an output must stay below 2²⁸. The exporter checks it.
  */
-import { Convolution, TILE, TILES, added, convolvePlaneFrames, emit, multiply, packWords, packedBytes, storeTile } from "./convolution";
+import { Convolution, TILE, TILES, added, convolvePlaneFrames, emit, multiply, packPanels, packedBytes, storeTile } from "./convolution";
 import { Plane } from "./plane";
 
 export const FACTORS = 6;
@@ -36,18 +36,23 @@ export function factor(v: i32, g0: i32, g1: i32, g2: i32): i32 {
   return 24 * g2;
 }
 
-/** Packs i16 weights both ways; a panel of 8 outputs holds v0 … v5 one after the other. */
-export function packQuads(panels: usize, weights: usize, outputs: i32, run: i32): void {
-  packWords(panels, weights, outputs, 3, run);
-  const tap = <usize>run << 1;
-  let out = panels + packedBytes(outputs, 3, run);
+/** Packs weights (i8, or i16 where `words`) both ways; a panel of 8 outputs holds v0 … v5 one after the other. */
+export function packQuads(panels: usize, weights: usize, outputs: i32, run: i32, words: bool): void {
+  packPanels(panels, weights, outputs, 3, run, words);
+  const factors = panels + packedBytes(outputs, 3, run);
+  if (words) packFactors<i16>(factors, weights, outputs, run);
+  else packFactors<i8>(factors, weights, outputs, run);
+}
+
+function packFactors<T>(out: usize, weights: usize, outputs: i32, run: i32): void {
+  const tap = <usize>run * sizeof<T>();
   for (let o = 0; o < outputs; o += 8) {
     for (let v = 0; v < FACTORS; v++) {
       for (let i = 0; i < run; i += 2) {
         for (let j = 0; j < 8; j++) {
           for (let u = 0; u < 2; u++, out += 2) {
-            const w = weights + <usize>(o + j) * 3 * tap + (<usize>(i + u) << 1);
-            store<i16>(out, factor(v, load<i16>(w), load<i16>(w + tap), load<i16>(w + 2 * tap)));
+            const w = weights + <usize>(o + j) * 3 * tap + <usize>(i + u) * sizeof<T>();
+            store<i16>(out, factor(v, load<T>(w), load<T>(w + tap), load<T>(w + 2 * tap)));
           }
         }
       }

@@ -4,7 +4,7 @@ import { ACTIVATION_HIGH, FEATURE_GAIN, quantizeAbove } from "../nn/activation";
 import { Convolution, convolve, convolveChannel } from "../nn/convolution";
 import { Dense, dense, rectify } from "../nn/dense";
 import { convolveHalving, halvingScratchBytes } from "../nn/halving-convolution";
-import { Loading, createByteQuadConvolution, createConvolution, createDense, createHalvingConvolution, createPairConvolution } from "../nn/loading";
+import { Loading, createConvolution, createDense, createHalvingConvolution, createPairConvolution, createQuadConvolution } from "../nn/loading";
 import { convolvePairs } from "../nn/pair-convolution";
 import { Plane, clearBorder, interior, planeAt, rowBytes, setPlane } from "../nn/plane";
 import { meanDeviation } from "../nn/pooling";
@@ -108,7 +108,7 @@ function createFront(loading: Loading, network: i32, columns: i32, bins: i32, st
 /** 3 × 3 over every second bin, and every row or every second. */
 function createStrided(loading: Loading, outputs: i32, channels: i32, stride: i32): Convolution {
   if (stride == 2) return createHalvingConvolution(loading, outputs, channels, false, 0, ACTIVATION_HIGH);
-  const c = createByteQuadConvolution(loading, outputs, 3 * channels, 0, ACTIVATION_HIGH);
+  const c = createQuadConvolution(loading, outputs, 3 * channels, false, 0, ACTIVATION_HIGH);
   c.binStride = 2;
   return c;
 }

@@ -58,9 +58,9 @@ export function ours(module, shape) {
       : Int8Array.from({ length: size }, () => next() * 255 - 127);
     const bytes = quads ? k.quadBytes(channels, run) : patches ? k.patchBytes(channels, channels) : size * width;
     const panels = k.reserve(bytes);
-    if (quads) k.packQuads(panels, put(weights), channels, run);
-    else if (patches) k.packPatchBytes(panels, put(weights), channels, channels);
-    else k.packBytes(panels, put(weights), channels, taps, run);
+    if (quads) k.packQuads(panels, put(weights), channels, run, 1);
+    else if (patches) k.packPatches(panels, put(weights), channels, channels, 0);
+    else k.packPanels(panels, put(weights), channels, taps, run, 0);
     const bias = put(new Float32Array(channels).fill(0.05));
     const gain = put(new Float32Array(channels).fill(0.02 / Math.sqrt(taps * run)));
     const words = Int32Array.of(channels, taps, run, panels, gain, bias, 0, 0, 0, 1, dilation, 1);

@@ -40,7 +40,7 @@ test("a bounded convolution is exact, clamps each channel to its own range, and 
         const chance = new Chance(seed);
         const weights = chance.words(outputs * taps * inputs, -1000, 1000);
         const panels = k.reserve(weights.byteLength);
-        k.run.packWords!(panels, k.put(weights), outputs, taps, inputs);
+        k.run.packPanels!(panels, k.put(weights), outputs, taps, inputs, 1);
         const [gain, bias] = [chance.floats(outputs, 1e-6, 3e-4), chance.floats(outputs, -3000, 3000)];
         const [low, high] = [-32767, 0].map((from) => chance.floats(outputs, from, from + 32767).map(Math.round));
         const steps = [{ f32: 0 }, { f32: 0 }, 1, dilation, 1];

@@ -72,8 +72,7 @@ function record(k: Kernels, l: Layer, panels: number, { stride = 1, dilation = 1
 
 function place(k: Kernels, l: Layer, steps?: Steps): number {
   const panels = k.reserve(l.outputs * l.taps * l.run * WORD);
-  const packing = l.weights instanceof Int8Array ? k.run.packBytes! : k.run.packWords!;
-  packing(panels, k.put(l.weights), l.outputs, l.taps, l.run);
+  k.run.packPanels!(panels, k.put(l.weights), l.outputs, l.taps, l.run, Number(l.weights instanceof Int16Array));
   return record(k, l, panels, steps);
 }
 
@@ -261,15 +260,17 @@ test("four frames at once are bit-identical to frame by frame", () => {
         channels: fc.constantFrom(8, 16, 32, 40),
         outputs: fc.constantFrom(8, 16, 24, 40),
         extreme: fc.boolean(),
+        words: fc.boolean(),
         kind: fc.constantFrom("none", "in place"),
       }),
-      ({ seed, frames, bins, binStride, channels, outputs, extreme, kind }) => {
+      ({ seed, frames, bins, binStride, channels, outputs, extreme, words, kind }) => {
         const k = new Kernels(wasm);
         const chance = new Chance(seed);
         // 24 times a sum of 360 products of 4095 stays below 2³¹ for weights up to 60.
+        const size = outputs * 9 * channels;
         const l = {
-          ...layer(chance, outputs, 3, 3 * channels, true, 0, 4095),
-          weights: chance.words(outputs * 9 * channels, -60, 60),
+          ...layer(chance, outputs, 3, 3 * channels, words, 0, 4095),
+          weights: words ? chance.words(size, -60, 60) : chance.bytes(size, 60),
         };
         if (extreme) l.weights.fill(60, 0, 9 * channels).fill(-60, 9 * channels, 18 * channels);
         const width = (bins - 1) * binStride + 3;
@@ -277,7 +278,7 @@ test("four frames at once are bit-identical to frame by frame", () => {
         if (extreme) x.fill(4095, 0, x.length >> 1);
         const residual = chance.words(frames * bins * outputs, -20000, 20000);
         const panels = k.reserve(k.run.quadBytes!(outputs, 3 * channels));
-        k.run.packQuads!(panels, k.put(l.weights), outputs, 3 * channels);
+        k.run.packQuads!(panels, k.put(l.weights), outputs, 3 * channels, Number(words));
         const at = record(k, { ...l, gain: l.gain.map((g) => g * 12) }, panels, { binStride });
         const [one, four, slot] = [k.put(residual), k.put(residual), k.put(x)];
         const [to, from] = [shape(k, frames, bins, outputs), shape(k, frames, bins, channels, width)];
@@ -327,7 +328,7 @@ test("patches of four frames and two bins are bit-identical to frame by frame", 
         const [one, slot] = [k.put(residual), k.put(x)];
         k.run.convolvePlane!(one, to, slot, from, place(k, l), added ? one : 0);
         const panels = k.reserve(k.run.patchBytes!(outputs, channels));
-        (words ? k.run.packPatchWords! : k.run.packPatchBytes!)(panels, k.put(l.weights), outputs, channels);
+        k.run.packPatches!(panels, k.put(l.weights), outputs, channels, Number(words));
         const patched = k.put(residual);
         const scratch = k.reserve(k.run.patchScratchBytes!(bins, channels));
         k.run.convolvePatches!(patched, to, slot, from, record(k, l, panels), added ? patched : 0, scratch);
@@ -346,7 +347,7 @@ function placePairs(k: Kernels, chance: Chance, outputs: number, run: number, ex
   if (extreme) weights.fill(most, 0, 3 * run).fill(-most, 3 * run, 6 * run);
   const l: Layer = { ...layer(chance, outputs, 3, run, words, 0, 4095), weights };
   const panels = k.reserve(k.run.pairBytes!(outputs, run));
-  (words ? k.run.packPairWords! : k.run.packPairBytes!)(panels, k.put(l.weights), outputs, run);
+  k.run.packPairs!(panels, k.put(l.weights), outputs, run, Number(words));
   return record(k, l, panels, { stride: 2 });
 }
 
@@ -372,7 +373,7 @@ test("patches of two frames and two bins with strides of 2 are bit-identical to 
         const l: Layer = { ...layer(chance, outputs, 3, run, words, 0, 4095), weights };
         const strides = { stride: 2, binStride: 2 };
         const panels = k.reserve(k.run.halvingBytes!(outputs, channels));
-        (words ? k.run.packHalvingWords! : k.run.packHalvingBytes!)(panels, k.put(l.weights), outputs, channels);
+        k.run.packHalves!(panels, k.put(l.weights), outputs, channels, Number(words));
 
         // Of an odd number of frames, a frame more is read and written.
         const [even, width] = [frames + (frames & 1), 2 * bins + 1];

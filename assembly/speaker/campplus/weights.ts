@@ -61,7 +61,7 @@ export class Weights {
 
 /** 3 × 3, rectified. */
 function createPlane(loading: Loading): Convolution {
-  return createQuadConvolution(loading, FRONT_CHANNELS, 3 * FRONT_CHANNELS, 0, ACTIVATION_HIGH);
+  return createQuadConvolution(loading, FRONT_CHANNELS, 3 * FRONT_CHANNELS, true, 0, ACTIVATION_HIGH);
 }
 
 /** The first block of a stage halves the bins. */
