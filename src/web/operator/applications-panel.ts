@@ -6,11 +6,10 @@ import { RUNTIME_SCOPES } from "../../token/scopes.js";
 import { button, element } from "../dom.js";
 import type { BoxClient } from "./box-client.js";
 import { ask, openDialog, type Question } from "./dialog.js";
-import { facts } from "./facts.js";
 import { keepingFocus } from "./focus.js";
 import { PagedTable } from "./paged-table.js";
 import { strings } from "./strings.js";
-import { type Cell, day, id, nameCell, Table, time } from "./table.js";
+import { type Cell, day, facts, id, nameCell, Table, time } from "./table.js";
 
 const words = strings.applications;
 const text = (given: FormData, name: string) => String(given.get(name) ?? "").trim();

@@ -1,11 +1,10 @@
 import { detPlot } from "../../evaluate/det-plot.js";
 import type { LastEvaluation } from "../../evaluate/last-evaluation.js";
 import { element } from "../dom.js";
-import { facts } from "./facts.js";
 import { percent, roughPercent, thousandths } from "./figures.js";
 import { drawPlot } from "./plot.js";
 import { shortRevision, strings } from "./strings.js";
-import { moment, time } from "./table.js";
+import { facts, moment, time } from "./table.js";
 import { card } from "./table-panel.js";
 
 const words = strings.evaluation;

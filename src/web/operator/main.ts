@@ -7,18 +7,25 @@ import { Tabs } from "../tabs.js";
 import { account } from "./account.js";
 import { ApplicationsPanel } from "./applications-panel.js";
 import { BoxClient, Refused } from "./box-client.js";
-import { callsPanel } from "./calls-panel.js";
-import { decisionsPanel } from "./decisions-panel.js";
 import { details } from "./details.js";
 import { EvaluationPanel } from "./evaluation-panel.js";
-import { profilesTable, sessionsTable, watchlistsTable } from "./lists.js";
 import { Live } from "./live.js";
 import { LoadPanel } from "./load-panel.js";
-import { modelsPanel, moved } from "./models-panel.js";
 import { forgetPlace, keepPlace, keptPlace, type Place, placeInAddress } from "./place.js";
-import { exceeded, metRates, promisesPanel } from "./promises-panel.js";
 import { beginSignIn, signIn } from "./sign-in.js";
 import { shortRevision, strings } from "./strings.js";
+import {
+  callsPanel,
+  decisionsPanel,
+  exceeded,
+  metRates,
+  modelsPanel,
+  moved,
+  profilesTable,
+  promisesPanel,
+  sessionsTable,
+  watchlistsTable,
+} from "./tables.js";
 
 const loadEveryMs = 5000;
 const callsEveryMs = 1000;

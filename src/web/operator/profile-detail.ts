@@ -3,10 +3,9 @@ import type { ProcessedSession, ProfileDetail } from "../../server/operator/view
 import { button, element } from "../dom.js";
 import type { DetailContext, DetailDialog } from "./detail-context.js";
 import { ask } from "./dialog.js";
-import { facts } from "./facts.js";
 import { decibels, hertz, seconds } from "./figures.js";
 import { nameOf, shortRevision, strings } from "./strings.js";
-import { badge, type Cell, day, figure, id, link, moment, nameCell, Table, time } from "./table.js";
+import { badge, type Cell, day, facts, figure, id, link, moment, nameCell, Table, time } from "./table.js";
 
 const words = strings.profile;
 

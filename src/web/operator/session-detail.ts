@@ -1,10 +1,9 @@
 import type { AudioView, CheckPartView, CheckView, SessionDetail } from "../../server/operator/view.js";
 import { element } from "../dom.js";
 import type { DetailContext, Opens } from "./detail-context.js";
-import { facts } from "./facts.js";
 import { decibels, decimal, reliability, risk, seconds } from "./figures.js";
 import { nameOf, strings } from "./strings.js";
-import { badge, type Cell, clockAndDay, figure, id, link, moment, nameCell, Table, time } from "./table.js";
+import { badge, type Cell, clockAndDay, facts, figure, id, link, moment, nameCell, Table, time } from "./table.js";
 
 const words = strings.session;
 

@@ -101,3 +101,11 @@ export const figure = (
   value: number | null,
   write: (value: number) => string = (one) => String(Math.round(one)),
 ): string => (value === null ? strings.none : write(value));
+
+/** Names and values, one pair per line. */
+export const facts = (rows: readonly (readonly [string, Cell])[]): HTMLElement =>
+  element(
+    "dl",
+    { class: "facts" },
+    ...rows.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))),
+  );
