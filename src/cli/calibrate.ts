@@ -24,21 +24,11 @@ import type { ScoredTrial } from "../evaluate/summary.js";
 import type { TrialSet } from "../evaluate/trials.js";
 import { type Pair, worstPairs } from "../evaluate/verdicts.js";
 import { CommandError } from "./command-error.js";
-import {
-  cacheOf,
-  decode,
-  evaluated,
-  failuresIn,
-  interruptible,
-  type TrialOptions,
-  trialsOf,
-  unusableHint,
-} from "./evaluate.js";
+import { evaluated, failuresIn, type TrialOptions, trialsOf, unusableHint, withEngine } from "./evaluate.js";
 import { MODEL, modelOption } from "./model-option.js";
 import { createOutput, facts, table } from "./output.js";
 import { assertCanWrite, writeOutput } from "./output-file.js";
-import { createProgress } from "./progress.js";
-import { WORKERS, workersOf } from "./shared-options.js";
+import { WORKERS } from "./shared-options.js";
 
 interface Options extends TrialOptions {
   readonly out: string;
@@ -130,21 +120,14 @@ async function run(path: string, options: Options): Promise<void> {
 const sha256 = (bytes: string | Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
 /** Processes every recording once more with each attack network of the model. */
-async function attackChecks({ files }: TrialSet, modelDigest: string, options: Options): Promise<AttackCheck[]> {
-  const workers = workersOf(options);
-  const { openEngine } = await import("../engine/index.js");
-  const engine = await openEngine({ workers, calibration: null, ...modelOption(options.model) });
-  const progress = createProgress(!options.json);
-  const { signal, end } = interruptible(options);
-  try {
-    const { cache, fault } = await cacheOf(options, engine.model.revision);
+const attackChecks = ({ files }: TrialSet, modelDigest: string, options: Options): Promise<AttackCheck[]> =>
+  withEngine(options, null, async ({ parts, running, progress }) => {
+    const { engine } = parts;
     const checks: AttackCheck[] = [];
     for (const kind of engine.model.attacks) {
       progress.start(`${kind} speech`, files.length);
       const onProgress = (done: number) => progress.set(done);
-      const parts = { engine, decode, cache };
-      const running = { concurrency: 2 * workers, signal, onProgress };
-      const reach = await genuineReach(files, kind, modelDigest, parts, running).catch(fault);
+      const reach = await genuineReach(files, kind, modelDigest, parts, { ...running, onProgress });
       checks.push({
         kind,
         recordings: reach.reach.length,
@@ -154,12 +137,7 @@ async function attackChecks({ files }: TrialSet, modelDigest: string, options: O
       });
     }
     return checks;
-  } finally {
-    progress.stop();
-    end();
-    await engine.close();
-  }
-}
+  });
 
 const ALARM_RATE = 0.01;
 /** Above this share of alarms, the recordings are unlike the model's genuine speech, or attacks are among them. */

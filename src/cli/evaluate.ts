@@ -8,7 +8,7 @@ import {
   comparedEvaluation,
   compareEvaluations,
 } from "../evaluate/compare.js";
-import { type Evaluation, evaluate } from "../evaluate/evaluate.js";
+import { type Evaluation, type EvaluationParts, evaluate } from "../evaluate/evaluate.js";
 import { lastEvaluation } from "../evaluate/last-evaluation.js";
 import { figuresOf, tablesOf } from "../evaluate/tables.js";
 import { MOST_TRIALS, readTrialSet, type TrialSet, TrialSetError } from "../evaluate/trials.js";
@@ -24,7 +24,7 @@ import { ExitCode } from "./exit-code.js";
 import { MODEL, modelOption } from "./model-option.js";
 import { createOutput, facts, table } from "./output.js";
 import { assertCanWrite, writeOutput } from "./output-file.js";
-import { createProgress } from "./progress.js";
+import { createProgress, type ProgressDisplay } from "./progress.js";
 import { WORKERS, wholeNumber, workersOf } from "./shared-options.js";
 
 export interface TrialOptions {
@@ -128,43 +128,61 @@ export const trialsOf = (path: string): Promise<TrialSet> =>
     throw error;
   });
 
-/** Processes the recordings of a set and scores its trials. */
-export async function evaluated(
-  set: TrialSet,
+/** An engine for many recordings, with what shows and interrupts its work. */
+interface Opened {
+  readonly parts: EvaluationParts;
+  readonly running: { readonly concurrency: number; readonly signal: AbortSignal };
+  readonly progress: ProgressDisplay;
+  /** From here on, Ctrl-C ends the process. */
+  endInterruption(): void;
+}
+
+/** Runs `work` with an engine and the cache, and closes them afterwards. A failure of the cache's file says so. */
+export async function withEngine<T>(
   options: TrialOptions,
-  { resamples, calibration }: { resamples: number; calibration: string | null },
-): Promise<{ evaluation: Evaluation; modelRevision: string }> {
-  const progress = createProgress(!options.json);
+  calibration: string | null,
+  work: (opened: Opened) => Promise<T>,
+): Promise<T> {
   const workers = workersOf(options);
   const { openEngine } = await import("../engine/index.js");
   const engine = await openEngine({ workers, calibration, ...modelOption(options.model) });
-  const interruption = interruptible(options);
+  const progress = createProgress(!options.json);
+  const { signal, end } = interruptible(options);
+  const file = options.cache === false ? null : cachePath(options.cache, engine.model.revision);
   try {
-    const { cache, fault } = await cacheOf(options, engine.model.revision);
-    let phase = "";
-    const evaluation = await evaluate(
-      set,
-      { engine, decode, cache },
-      {
-        concurrency: workers * 2,
-        resamples,
-        signal: interruption.signal,
-        onProgress(at) {
-          if (at.phase !== phase) progress.start(at.phase, at.total);
-          phase = at.phase;
-          progress.set(at.done);
-          // Figures are computed in one go, which only the signal itself ends.
-          if (phase === "figures") interruption.end();
-        },
-      },
-    ).catch(fault);
-    return { evaluation, modelRevision: engine.model.revision };
+    const cache = file === null ? VoiceCache.inMemory() : await VoiceCache.open(file);
+    const running = { concurrency: 2 * workers, signal };
+    return await work({ parts: { engine, decode, cache }, running, progress, endInterruption: end });
+  } catch (error) {
+    return cacheFault(file)(error);
   } finally {
     progress.stop();
-    interruption.end();
+    end();
     await engine.close();
   }
 }
+
+/** Processes the recordings of a set and scores its trials. */
+export const evaluated = (
+  set: TrialSet,
+  options: TrialOptions,
+  { resamples, calibration }: { resamples: number; calibration: string | null },
+): Promise<{ evaluation: Evaluation; modelRevision: string }> =>
+  withEngine(options, calibration, async ({ parts, running, progress, endInterruption }) => {
+    let phase = "";
+    const evaluation = await evaluate(set, parts, {
+      ...running,
+      resamples,
+      onProgress(at) {
+        if (at.phase !== phase) progress.start(at.phase, at.total);
+        phase = at.phase;
+        progress.set(at.done);
+        // Figures are computed in one go, which only the signal itself ends.
+        if (phase === "figures") endInterruption();
+      },
+    });
+    return { evaluation, modelRevision: parts.engine.model.revision };
+  });
 
 /** Until `end` is called, Ctrl-C aborts the signal instead of ending the process. */
 export function interruptible({ cache }: TrialOptions): { readonly signal: AbortSignal; end(): void } {
@@ -173,13 +191,6 @@ export function interruptible({ cache }: TrialOptions): { readonly signal: Abort
   const interrupt = () => interrupted.abort(new CommandError("interrupted", hint, ExitCode.failed));
   process.once("SIGINT", interrupt);
   return { signal: interrupted.signal, end: () => void process.off("SIGINT", interrupt) };
-}
-
-/** The cache, and the error for a failure of its file. */
-export async function cacheOf({ cache }: TrialOptions, revision: string) {
-  const file = cache === false ? null : cachePath(cache, revision);
-  const fault = cacheFault(file);
-  return { cache: file === null ? VoiceCache.inMemory() : await VoiceCache.open(file).catch(fault), fault };
 }
 
 /** Recordings that cannot be read are results, so a file that fails an evaluation is its cache. */

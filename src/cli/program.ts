@@ -97,45 +97,44 @@ const statusOf = (error: unknown) =>
 
 function described(error: unknown): { message: string; hint?: string | undefined; exitCode: ExitCode } {
   if (error instanceof CommandError) return error;
-  if (error instanceof ConfigError) return { message: error.message, exitCode: ExitCode.usage };
-  if (error instanceof ModelFileError || (error instanceof EngineError && isOfAFile(error)))
-    return { message: error.message, exitCode: ExitCode.usage };
+  if (isAboutInput(error)) return { message: error.message, exitCode: ExitCode.usage };
   if (error instanceof SealError && error.code === "wrong-key")
     return {
       message: error.message,
       hint: "set the keys and the master key that the store was created with (seal.keys, seal.masterKeyFile or seal.masterKeyCommand)",
       exitCode: ExitCode.usage,
     };
-  if (error instanceof AudioError) return { message: error.message, exitCode: ExitCode.usage };
   if (error instanceof StatusError) return describedStatus(error);
   const { path } = error as NodeJS.ErrnoException;
   if (path && fileFault(error)) return faultOfFile(path, error);
   return { message: error instanceof Error ? error.message : String(error), exitCode: ExitCode.failed };
 }
 
-const isOfAFile = ({ code }: EngineError) => code === "BAD_MODEL" || code === "BAD_CALIBRATION";
+/** A setting, a model, a calibration or a recording that cannot be used. */
+const isAboutInput = (error: unknown): error is Error =>
+  error instanceof ConfigError ||
+  error instanceof ModelFileError ||
+  error instanceof AudioError ||
+  (error instanceof EngineError && (error.code === "BAD_MODEL" || error.code === "BAD_CALIBRATION"));
 
-function describedStatus(error: StatusError): { message: string; hint?: string; exitCode: ExitCode } {
-  const violations = error.status.fieldViolations
-    .filter((violation) => violation.message !== error.message)
-    .map(({ field, message }) => `\n  ${field}: ${message}`)
-    .join("");
-  const message = `${error.message}${violations}`;
-  switch (error.code) {
-    case StatusCode.NOT_AUTHORIZED:
-      return {
-        message,
-        hint: "give --token, or --client-id and --client-secret (VIVAVOCE_CLIENT_ID, VIVAVOCE_CLIENT_SECRET)",
-        exitCode: ExitCode.failed,
-      };
-    case StatusCode.BAD_REQUEST:
-    case StatusCode.INVALID_REQUEST:
-    case StatusCode.NOT_FOUND:
-    case StatusCode.ALREADY_EXISTS:
-    case StatusCode.OBSOLETE:
-    case StatusCode.TOO_LARGE:
-      return { message, exitCode: ExitCode.usage };
-    default:
-      return { message, exitCode: ExitCode.failed };
-  }
+/** What the box says about wrong input. */
+const WRONG_INPUT: ReadonlySet<StatusCode> = new Set([
+  StatusCode.BAD_REQUEST,
+  StatusCode.INVALID_REQUEST,
+  StatusCode.NOT_FOUND,
+  StatusCode.ALREADY_EXISTS,
+  StatusCode.OBSOLETE,
+  StatusCode.TOO_LARGE,
+]);
+
+function describedStatus({ code, message, status }: StatusError) {
+  const violations = status.fieldViolations
+    .filter((violation) => violation.message !== message)
+    .map((violation) => `\n  ${violation.field}: ${violation.message}`);
+  const noAccess = "give --token, or --client-id and --client-secret (VIVAVOCE_CLIENT_ID, VIVAVOCE_CLIENT_SECRET)";
+  return {
+    message: [message, ...violations].join(""),
+    hint: code === StatusCode.NOT_AUTHORIZED ? noAccess : undefined,
+    exitCode: WRONG_INPUT.has(code) ? ExitCode.usage : ExitCode.failed,
+  };
 }
