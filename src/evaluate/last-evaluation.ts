@@ -31,26 +31,12 @@ const schema = z.strictObject({
 
 export type LastEvaluation = z.infer<typeof schema>;
 
-/** `null` if the trials gave no figures. */
+/** `null` if the trials gave no figures, or none that the view can show. */
 export function lastEvaluation(name: string, evaluation: Evaluation, at: Date): LastEvaluation | null {
-  const { summary, condition, modelRevision, recordings, unscoredTrials } = evaluation;
-  if (!summary) return null;
-  const { speakers, sameTrials, differentTrials, equalErrorRate, cllr, operatingPoints } = summary;
-  return {
-    at: at.getTime(),
-    name,
-    condition,
-    modelRevision,
-    recordings,
-    speakers,
-    sameTrials,
-    differentTrials,
-    unscoredTrials,
-    equalErrorRate,
-    cllr,
-    operatingPoints: [...operatingPoints],
-    curve: detCurve(evaluation.trials),
-  };
+  if (!evaluation.summary) return null;
+  const curve = detCurve(evaluation.trials);
+  const figures = { ...evaluation, ...evaluation.summary, at: at.getTime(), name, curve };
+  return schema.strip().safeParse(figures).data ?? null;
 }
 
 /** `null` if there is none yet; throws if the file is not a valid evaluation. */

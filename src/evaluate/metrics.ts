@@ -22,14 +22,8 @@ export interface RatePoint {
   readonly falseNonMatchRate: number;
 }
 
-export interface DetectionCost {
-  readonly targetPrior: number;
-  readonly missCost: number;
-  readonly falseAlarmCost: number;
-}
-
-/** The operating point of NIST evaluations for rare targets. */
-export const RARE_TARGETS: DetectionCost = { targetPrior: 0.01, missCost: 1, falseAlarmCost: 1 };
+/** Share of same-person trials at the operating point of NIST evaluations for rare targets, where both errors cost the same. */
+const TARGET_PRIOR = 0.01;
 
 export function sortTrials(scores: ArrayLike<number>, same: ArrayLike<number | boolean>): SortedTrials {
   if (scores.length !== same.length)
@@ -147,38 +141,26 @@ export function ratesAt(trials: SortedTrials, threshold: number, weights: Float6
   return { threshold, falseMatchRate: accepted / total.different, falseNonMatchRate: rejected / total.same };
 }
 
-function normalisedCost(cost: DetectionCost, fmr: number, fnmr: number): number {
-  const miss = cost.targetPrior * cost.missCost;
-  const falseAlarm = (1 - cost.targetPrior) * cost.falseAlarmCost;
-  return (miss * fnmr + falseAlarm * fmr) / Math.min(miss, falseAlarm);
+function normalisedCost(fmr: number, fnmr: number): number {
+  return (TARGET_PRIOR * fnmr + (1 - TARGET_PRIOR) * fmr) / TARGET_PRIOR;
 }
 
 /** The lowest cost at any threshold, relative to deciding without evidence. */
-export function minimumDetectionCost(
-  trials: SortedTrials,
-  cost: DetectionCost = RARE_TARGETS,
-  weights: Float64Array | null = null,
-): number {
+export function minimumDetectionCost(trials: SortedTrials, weights: Float64Array | null = null): number {
   let lowest = Number.POSITIVE_INFINITY;
   eachPoint(trials, weights, (_, fmr, fnmr) => {
-    lowest = Math.min(lowest, normalisedCost(cost, fmr, fnmr));
+    lowest = Math.min(lowest, normalisedCost(fmr, fnmr));
   });
   return lowest;
 }
 
 /** The score at which a calibrated log-likelihood ratio should be accepted for this cost. */
-function bayesThreshold(cost: DetectionCost): number {
-  return Math.log(((1 - cost.targetPrior) * cost.falseAlarmCost) / (cost.targetPrior * cost.missCost));
-}
+const BAYES_THRESHOLD = Math.log((1 - TARGET_PRIOR) / TARGET_PRIOR);
 
 /** The cost when the scores are taken as log-likelihood ratios. */
-export function actualDetectionCost(
-  trials: SortedTrials,
-  cost: DetectionCost = RARE_TARGETS,
-  weights: Float64Array | null = null,
-): number {
-  const at = ratesAt(trials, bayesThreshold(cost), weights);
-  return normalisedCost(cost, at.falseMatchRate, at.falseNonMatchRate);
+export function actualDetectionCost(trials: SortedTrials, weights: Float64Array | null = null): number {
+  const { falseMatchRate, falseNonMatchRate } = ratesAt(trials, BAYES_THRESHOLD, weights);
+  return normalisedCost(falseMatchRate, falseNonMatchRate);
 }
 
 /** log2(1 + e^x) without overflow. */

@@ -15,7 +15,6 @@ import {
   hasBothKinds,
   minimumCllr,
   minimumDetectionCost,
-  RARE_TARGETS,
   ratesAt,
   type SortedTrials,
   sortedByRatio,
@@ -42,7 +41,7 @@ export interface Estimate {
 
 /** A number computed from trials with these weights. */
 interface Figure {
-  readonly of: (weights: Float64Array | null) => number;
+  readonly of: (trials: SortedTrials, weights: Float64Array | null) => number;
   /** Of an error rate: how many independent units could have erred. */
   readonly units?: number;
 }
@@ -100,12 +99,14 @@ export function summarize(trials: readonly ScoredTrial[], options: SummaryOption
 
   const { persons, pairs } = unitsOf(trials);
   const figures: Figure[] = [
-    { of: (weights) => equalErrorRate(sorted, weights), units: persons },
-    { of: (weights) => minimumDetectionCost(sorted, RARE_TARGETS, weights) },
-    { of: (weights) => actualDetectionCost(sorted, RARE_TARGETS, weights) },
-    { of: (weights) => cllr(sorted, weights) },
-    { of: (weights) => minimumCllr(sorted, weights) },
-    ...FALSE_MATCH_RATES.map((rate): Figure => ({ of: (weights) => fnmrAt(sorted, rate, weights), units: persons })),
+    { of: equalErrorRate, units: persons },
+    { of: minimumDetectionCost },
+    { of: actualDetectionCost },
+    { of: cllr },
+    { of: minimumCllr },
+    ...FALSE_MATCH_RATES.map(
+      (rate): Figure => ({ of: (trials, weights) => fnmrAt(trials, rate, weights), units: persons }),
+    ),
   ];
   const estimates = bootstrap(sorted, speakers, figures, resamples, seed);
   const [eer, minDcf, actDcf, cost_llr, minCost_llr, ...fnmrs] = estimates;
@@ -142,7 +143,7 @@ function promisedPoint(
   // Relative to its own threshold, a trial's ratio becomes an excess over 0.
   const excesses = sortedByRatio(trials.map(({ llr, same }, i) => ({ llr: llr - thresholds[i]!, same })));
   const { falseMatchRate, falseNonMatchRate } = ratesAt(excesses, 0);
-  const figure: Figure = { of: (weights) => ratesAt(excesses, 0, weights).falseMatchRate, units: pairs };
+  const figure: Figure = { of: (sorted, weights) => ratesAt(sorted, 0, weights).falseMatchRate, units: pairs };
   const { interval } = bootstrap(excesses, speakers, [figure], resamples, seed)[0]!;
   const threshold = thresholds.sort((a, b) => a - b)[Math.floor(thresholds.length / 2)]!;
   const different = trials.filter(({ same }) => !same).length;
@@ -202,11 +203,11 @@ function bootstrap(
     const weights = resample();
     if (!hasBothKinds(sorted, weights)) continue;
     figures.forEach((figure, f) => {
-      values[f]!.push(figure.of(weights));
+      values[f]!.push(figure.of(sorted, weights));
     });
   }
   return figures.map(({ of, units }, f) => {
-    const value = of(null);
+    const value = of(sorted, null);
     const interval = percentileInterval(values[f]!);
     if (interval === null || value !== 0) return { value, interval };
     // A cost has no such limit: 0 to 0 would claim a certainty that is not there.

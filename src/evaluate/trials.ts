@@ -73,16 +73,8 @@ class FileNumbers {
 }
 
 const LABELS: ReadonlyMap<string, boolean> = new Map([
-  ["1", true],
-  ["0", false],
-  ["target", true],
-  ["nontarget", false],
-  ["tgt", true],
-  ["imp", false],
-  ["same", true],
-  ["different", false],
-  ["genuine", true],
-  ["impostor", false],
+  ...["1", "target", "tgt", "same", "genuine"].map((label) => [label, true] as const),
+  ...["0", "nontarget", "imp", "different", "impostor"].map((label) => [label, false] as const),
 ]);
 
 /** Three columns, between tabs or, if there are no three, between spaces. */

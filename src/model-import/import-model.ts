@@ -6,6 +6,7 @@ import { compileKernels } from "../engine/platform.js";
 import { type SpeakerArchitecture, speakerTensors } from "../engine/speaker-tensors.js";
 import { StreamKernel } from "../engine/stream-kernel.js";
 import { tdnnNetworkOf, tdnnProgram, tdnnTensors } from "../engine/tdnn-layers.js";
+import type { Pcm } from "../evaluate/evaluate.js";
 import { findCampplus } from "./campplus.js";
 import { findEcapa } from "./ecapa.js";
 import { checkOperators, checkReferences, compute, orMalformed } from "./float-graph.js";
@@ -16,11 +17,6 @@ import type { QuantizedNetwork, RecognizedNetwork } from "./network.js";
 import { type FloatTensor, type OnnxGraph, readOnnx } from "./onnx.js";
 import { findResnet34 } from "./resnet34.js";
 import { findTitanet } from "./titanet.js";
-
-export interface Speech {
-  readonly samples: Float32Array;
-  readonly rateHz: number;
-}
 
 export interface ImportedNetwork {
   /** The section `network` of a model file. */
@@ -65,7 +61,7 @@ const describedFrontEnd = ({ rows, unit = 1, standardized }: RecognizedNetwork) 
 
 export async function importNetwork(
   onnx: Uint8Array,
-  speech: AsyncIterable<Speech>,
+  speech: AsyncIterable<Pcm>,
   onProgress: (done: number, total: number) => void = () => {},
 ): Promise<ImportedNetwork> {
   const graph = readOnnx(onnx);
@@ -121,7 +117,7 @@ export async function importNetwork(
 async function speechWindows(
   module: WebAssembly.Module,
   network: RecognizedNetwork,
-  speech: AsyncIterable<Speech>,
+  speech: AsyncIterable<Pcm>,
 ): Promise<Float32Array[]> {
   const kernels = new Kernels(module);
   const streams = new StreamKernel(kernels, windowFrames, network.rows);

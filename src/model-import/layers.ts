@@ -2,7 +2,16 @@
 import { ImportRefusal } from "./import-refusal.js";
 import type { Peaks } from "./network.js";
 import type { FloatTensor, OnnxGraph, OnnxNode } from "./onnx.js";
-import { featureStep, fineSteps, type Matrix, type NamedTensor, quantized, wordHigh, wordMost } from "./quantize.js";
+import {
+  featureStep,
+  fineSteps,
+  type Matrix,
+  type NamedTensor,
+  quantized,
+  vectorOf,
+  wordHigh,
+  wordMost,
+} from "./quantize.js";
 
 export type Users = (name: string) => readonly OnnxNode[];
 
@@ -93,15 +102,9 @@ export function plane(
       for (let b = 0; b < bins; b++)
         for (let f = 0; f < frames; f++)
           data[o * inputs + (f * bins + b) * channels + c] = weight.data[((o * channels + c) * bins + b) * frames + f]!;
-  return quantized(
-    name,
-    [outputs, frames, bins * channels],
-    { weight: { outputs, inputs, data }, bias },
-    {
-      ...held,
-      inSteps: repeated(held.inSteps, bins * frames),
-    },
-  );
+  const layer = { weight: { outputs, inputs, data }, bias };
+  const inSteps = repeated(held.inSteps, bins * frames);
+  return quantized(name, [outputs, frames, bins * channels], layer, { ...held, inSteps });
 }
 
 /** A first convolution [outputs][1][3 bins][3 frames]: one channel, so a row is 3 bins and a zero. */
@@ -179,6 +182,9 @@ export function residualBlock(
     ...plane(`${name}.conv1`, conv1, { inSteps: x, outSteps: h, most, high, times: firstTimes }),
     ...(shortcut ? plane(`${name}.shortcut`, shortcut, { inSteps: x, outSteps: added, most, high }) : []),
     ...plane(`${name}.conv2`, conv2, { inSteps: h, outSteps: y, most, high, times }),
-    { name: `${name}.conv2.residual`, dtype: "f32", shape: [y.length], values: added.map((s, c) => s / y[c]!) },
+    vectorOf(
+      `${name}.conv2.residual`,
+      added.map((s, c) => s / y[c]!),
+    ),
   ];
 }

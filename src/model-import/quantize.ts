@@ -3,7 +3,7 @@
  * weights that read it. Weights have one scale per output. Because the step of each channel can be chosen freely, rows and columns
  * of a weight matrix are balanced first, so that no channel wastes the bits of the others. training/export.py does the same.
  */
-import type { TensorSpec } from "../engine/tensor-spec.js";
+import { type TensorSpec, vector } from "../engine/tensor-spec.js";
 import { quantileOf } from "../evaluate/quantile.js";
 import { ImportRefusal } from "./import-refusal.js";
 import { JointRounding } from "./joint-rounding.js";
@@ -12,6 +12,12 @@ import type { Moments } from "./moments.js";
 export interface NamedTensor extends TensorSpec {
   readonly values: ArrayLike<number>;
 }
+
+/** A number for each channel. */
+export const vectorOf = (name: string, values: Float64Array): NamedTensor => ({
+  ...vector(name, values.length),
+  values,
+});
 
 /** Steps of values that have no scale of their own. */
 export const ones = (length: number): Float64Array => new Float64Array(length).fill(1);
@@ -107,13 +113,11 @@ export function quantized(name: string, shape: readonly number[], { weight, bias
   }
   return [
     { name: `${name}.weight`, dtype: most === byteMost ? "i8" : "i16", shape, values },
-    { name: `${name}.gain`, dtype: "f32", shape: [outputs], values: gain },
-    {
-      name: `${name}.bias`,
-      dtype: "f32",
-      shape: [outputs],
-      values: Float64Array.from(bias, (b, o) => b / outSteps[o]!),
-    },
+    vectorOf(`${name}.gain`, gain),
+    vectorOf(
+      `${name}.bias`,
+      Float64Array.from(bias, (b, o) => b / outSteps[o]!),
+    ),
   ];
 }
 

@@ -10,6 +10,7 @@ import {
   type NamedTensor,
   ones,
   quantized,
+  vectorOf,
   wordHigh,
   wordMost,
 } from "./quantize.js";
@@ -123,17 +124,8 @@ export class TdnnBuilder {
       inputs: taps,
       data: Float64Array.from(layer.weight.data, (w, i) => w * from.steps[Math.floor(i / taps)]!),
     };
-    const [weight, gain, bias] = quantized(
-      name,
-      [taps, inputs],
-      { weight: each, bias: layer.bias },
-      {
-        inSteps: ones(taps),
-        outSteps: steps,
-        most: wordMost,
-        high: wordHigh,
-      },
-    );
+    const held = { inSteps: ones(taps), outSteps: steps, most: wordMost, high: wordHigh };
+    const [weight, gain, bias] = quantized(name, [taps, inputs], { weight: each, bias: layer.bias }, held);
     const turned = Float64Array.from(
       each.data,
       (_, i) => weight!.values[(i % inputs) * taps + Math.floor(i / inputs)]!,
@@ -192,28 +184,19 @@ export class TdnnBuilder {
       ),
     });
     this.#layers.push({ kind: "attention", name, from: from.place, inputs, hidden, context });
-    if (context)
-      this.tensors.push(
-        ...quantized(
-          `${name}.context`,
-          [hidden, 2 * inputs],
-          { weight: columns(inputs, 2 * inputs), bias: layer.bias },
-          { inSteps: repeated(from.steps, 2), outSteps: hiddenSteps, most: wordHigh, high: 0 },
-        ),
-      );
+    if (context) {
+      const ofContext = { weight: columns(inputs, 2 * inputs), bias: layer.bias };
+      const held = { inSteps: repeated(from.steps, 2), outSteps: hiddenSteps, most: wordHigh, high: 0 };
+      this.tensors.push(...quantized(`${name}.context`, [hidden, 2 * inputs], ofContext, held));
+    }
+    const scored = { weight: flatMatrix(score), bias: score.bias };
+    const squashed = new Float64Array(hidden).fill(1 / wordHigh);
+    const held = { inSteps: squashed, outSteps: scoreSteps, most: byteMost, high: wordHigh };
     this.tensors.push(
-      ...this.#bounded(`${name}.hidden`, layer, columns(0, inputs), from.steps, hiddenSteps, {
-        most: wordMost,
-        high,
-      }),
-      { name: `${name}.hidden.step`, dtype: "f32", shape: [hidden], values: hiddenSteps },
-      ...quantized(
-        `${name}.score`,
-        [inputs, 1, hidden],
-        { weight: flatMatrix(score), bias: score.bias },
-        { inSteps: new Float64Array(hidden).fill(1 / wordHigh), outSteps: scoreSteps, most: byteMost, high: wordHigh },
-      ),
-      { name: `${name}.score.step`, dtype: "f32", shape: [inputs], values: scoreSteps },
+      ...this.#bounded(`${name}.hidden`, layer, columns(0, inputs), from.steps, hiddenSteps, { most: wordMost, high }),
+      vectorOf(`${name}.hidden.step`, hiddenSteps),
+      ...quantized(`${name}.score`, [inputs, 1, hidden], scored, held),
+      vectorOf(`${name}.score.step`, scoreSteps),
     );
   }
 
@@ -224,14 +207,9 @@ export class TdnnBuilder {
     const filled = new Float64Array(dimensions * inputs);
     filled.set(data);
     const level = Float64Array.from({ length: dimensions }, (_, o) => (o < outputs ? bias[o]! : 0));
-    this.tensors.push(
-      ...quantized(
-        name,
-        [dimensions, inputs],
-        { weight: { outputs: dimensions, inputs, data: filled }, bias: level },
-        { inSteps: repeated(from.steps, 2), outSteps: ones(dimensions), most: wordHigh, high: 0 },
-      ),
-    );
+    const layer = { weight: { outputs: dimensions, inputs, data: filled }, bias: level };
+    const held = { inSteps: repeated(from.steps, 2), outSteps: ones(dimensions), most: wordHigh, high: 0 };
+    this.tensors.push(...quantized(name, [dimensions, inputs], layer, held));
   }
 
   #bounded(
@@ -245,31 +223,16 @@ export class TdnnBuilder {
     const taps = weight.inputs / inSteps.length;
     const kept = (bounds: Float64Array): Float64Array =>
       bounds.map((bound, o) => Math.max(-high, Math.min(high, bound / outSteps[o]!)));
-    const shape = [weight.outputs];
+    const all = { inSteps: repeated(inSteps, taps), outSteps, ...held, signed: true };
     return [
-      ...quantized(
-        name,
-        [weight.outputs, taps, inSteps.length],
-        { weight, bias: layer.bias },
-        {
-          inSteps: repeated(inSteps, taps),
-          outSteps,
-          ...held,
-          signed: true,
-        },
-      ),
-      { name: `${name}.low`, dtype: "f32", shape, values: kept(layer.low) },
-      { name: `${name}.high`, dtype: "f32", shape, values: kept(layer.high) },
+      ...quantized(name, [weight.outputs, taps, inSteps.length], { weight, bias: layer.bias }, all),
+      vectorOf(`${name}.low`, kept(layer.low)),
+      vectorOf(`${name}.high`, kept(layer.high)),
     ];
   }
 }
 
 function sum(name: string, first: Signal, second: Signal | null, to: Float64Array): NamedTensor[] {
-  const scaling = (part: string, { steps }: Signal): NamedTensor => ({
-    name: `${name}.${part}`,
-    dtype: "f32",
-    shape: [to.length],
-    values: to.map((step, c) => steps[c]! / step),
-  });
-  return [scaling("first", first), ...(second ? [scaling("second", second)] : [])];
+  const inSteps = ({ steps }: Signal) => to.map((step, c) => steps[c]! / step);
+  return [vectorOf(`${name}.first`, inSteps(first)), ...(second ? [vectorOf(`${name}.second`, inSteps(second))] : [])];
 }
