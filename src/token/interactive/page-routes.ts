@@ -208,17 +208,23 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
   const formTargets = ({ redirectUri }: Interaction): string[] => [new URL(redirectUri).origin];
   const actionOf = ({ uid }: Interaction): string => `/oauth2/interaction/${uid}`;
 
+  const signInForm = (
+    c: Context,
+    page: { action: string; clientName?: string; refusedName?: string },
+    targets: string[] = [],
+  ): Response =>
+    show(c, signInPage(wordsOf(c), { formToken: signInToken(c), ...page }), {
+      status: page.refusedName === undefined ? 200 : 401,
+      formTargets: targets,
+    });
+
   const signInTo = (
     c: Context,
     interaction: Interaction & { clientName: string },
     refused: { refusedName?: string } = {},
   ): Response => {
-    const { clientName } = interaction;
-    const page = { action: actionOf(interaction), formToken: signInToken(c), clientName, ...refused };
-    return show(c, signInPage(wordsOf(c), page), {
-      status: refused.refusedName === undefined ? 200 : 401,
-      formTargets: formTargets(interaction),
-    });
+    const page = { action: actionOf(interaction), clientName: interaction.clientName, ...refused };
+    return signInForm(c, page, formTargets(interaction));
   };
 
   app.get("/oauth2/interaction/:uid", async (c) => {
@@ -257,17 +263,9 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
   // Profile: a user's own credentials.
 
   const signInHere = (c: Context, refused: { refusedName?: string } = {}): Response => {
-    const isBeginning = ownBeginning(c) !== null;
-    const page = {
-      action: isBeginning ? `/sign-in${queryOf(c)}` : "/sign-in",
-      formToken: signInToken(c),
-      ...(isBeginning && { clientName: wordsOf(c).operatorView }),
-      ...refused,
-    };
-    return show(c, signInPage(wordsOf(c), page), {
-      status: refused.refusedName === undefined ? 200 : 401,
-      formTargets: isBeginning ? [new URL(service.issuer).origin] : [],
-    });
+    if (!ownBeginning(c)) return signInForm(c, { action: "/sign-in", ...refused });
+    const page = { action: `/sign-in${queryOf(c)}`, clientName: wordsOf(c).operatorView, ...refused };
+    return signInForm(c, page, [new URL(service.issuer).origin]);
   };
 
   app.get("/sign-in", (c) => signInHere(c));

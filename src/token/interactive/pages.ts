@@ -11,11 +11,11 @@ type Html = ReturnType<typeof html>;
 
 /** Same colors as the page and the operator view (src/web/style.css); inline, because these pages load nothing. */
 const STYLE = `
-:root { color-scheme: light dark; --paper: #fbfaf8; --card: #fff; --ink: #1d2422; --soft: #5a6562; --line: #dfe3e0; --accent: #0b6e69;
-  --on-accent: #fff; --tint: #e3f0ee; --warn: #9a3412; font: 400 1.0625rem/1.55 ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, sans-serif;
+:root { color-scheme: light dark; --paper: light-dark(#fbfaf8, #101514); --card: light-dark(#fff, #171e1c); --ink: light-dark(#1d2422, #e9efed);
+  --soft: light-dark(#5a6562, #a3b0ac); --line: light-dark(#dfe3e0, #2b3532); --accent: light-dark(#0b6e69, #5fd0c5);
+  --on-accent: light-dark(#fff, #06211f); --tint: light-dark(#e3f0ee, #16302d); --warn: light-dark(#9a3412, #fdba74);
+  font: 400 1.0625rem/1.55 ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, sans-serif;
   color: var(--ink); background: var(--paper); -webkit-text-size-adjust: 100%; }
-@media (prefers-color-scheme: dark) { :root { --paper: #101514; --card: #171e1c; --ink: #e9efed; --soft: #a3b0ac; --line: #2b3532;
-  --accent: #5fd0c5; --on-accent: #06211f; --tint: #16302d; --warn: #fdba74; } }
 [hidden] { display: none !important; }
 *, ::before, ::after { box-sizing: border-box; }
 body { overflow-wrap: anywhere; max-width: 42rem; margin: 0 auto; padding: 2.5rem 1.25rem 3rem; }
