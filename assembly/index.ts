@@ -83,14 +83,7 @@ export {
 } from "./spoof/abi";
 export { hammingLogMel, logMel, logMelFrames } from "./dsp/log-mel";
 export { detail, detailBins } from "./dsp/detail";
-export {
-  resampleInputCapacity,
-  resampleInputPtr,
-  resampleOutputPtr,
-  resamplePush,
-  resampleStart,
-  resampleWait,
-} from "./dsp/resample";
+export { resamplerPush, resamplerStart, resamplerWait } from "./dsp/resample";
 // Streaming of a recording: dsp/stream.ts describes how to use it.
 export {
   BAD_RATE,

@@ -3,7 +3,6 @@
  * Every output is one dot product in a fixed order, so the result is bit-identical in any chunking.
  * At 16 kHz the samples pass unchanged. resample-table.ts has the figures of the filters.
  */
-import { ANALYSIS, reserveVoice } from "../memory";
 import { HIGHEST_HZ, LOWEST_HZ, MOST_TAPS, OUTPUT_HZ, resampleTable } from "./resample-table";
 
 /** Limits per call: samples taken, and samples returned. */
@@ -113,38 +112,4 @@ export function resamplerPush(state: usize, out: usize, x: usize, n: i32): i32 {
   resampler.at = at - drop;
   resampler.phase = phase;
   return <i32>((to - out) >> 2);
-}
-
-// The resampler alone, for callers that need nothing else: one conversion at a time.
-const alone: usize = reserveVoice(RESAMPLER_BYTES, ANALYSIS);
-const aloneIn: usize = reserveVoice(RESAMPLE_BLOCK * 4, ANALYSIS);
-const aloneOut: usize = reserveVoice((RESAMPLE_MOST + 8) * 4, ANALYSIS);
-
-/** Starts a conversion; -1 when the rate is not 4,000..192,000 Hz, else 0. */
-export function resampleStart(rateHz: i32): i32 {
-  if (!rateIsSupported(rateHz)) return -1;
-  resamplerStart(alone, rateHz);
-  return 0;
-}
-
-export function resampleInputPtr(): usize {
-  return aloneIn;
-}
-
-export function resampleInputCapacity(): i32 {
-  return RESAMPLE_BLOCK;
-}
-
-export function resampleOutputPtr(): usize {
-  return aloneOut;
-}
-
-/** Converts n samples of the input slot; returns the number of samples in the output slot. */
-export function resamplePush(n: i32): i32 {
-  return resamplerPush(alone, aloneOut, aloneIn, max(0, min(n, RESAMPLE_BLOCK)));
-}
-
-/** How many zeros to push after the last sample to flush its output. */
-export function resampleWait(): i32 {
-  return resamplerWait(alone);
 }

@@ -1,6 +1,6 @@
 /**
  * The attack networks. Two have a narrow 2-D front for each representation of the speech and a 1-D tail (`training/spoof/network.py` has the same
- * shapes); a third is a slim residual network over log-mel (slim.ts).
+ * shapes); a third is a slim residual network over log-mel.
  */
 
 /** Synthetic speech is detected from 80 bands of equal width, short columns and 80 log-mel bins; playback from 80 log-mel bins. */

@@ -9,7 +9,9 @@ import { convolvePairs } from "../nn/pair-convolution";
 import { Plane, clearBorder, interior, planeAt, rowBytes, setPlane } from "../nn/plane";
 import { meanDeviation } from "../nn/pooling";
 import { convolveQuads } from "../nn/quad-convolution";
+import { statistics, trunk } from "../speaker/resnet/network";
 import { Planes, createPlanes, statisticsOf } from "../speaker/resnet/state";
+import { Trunk, createTrunk } from "../speaker/resnet/weights";
 import {
   BINS,
   COLUMNS,
@@ -25,7 +27,6 @@ import {
   planeChannels,
   tailChannels,
 } from "./config";
-import { Slim, createSlim, slimStatistics } from "./slim";
 
 /** A picture of the speech, `columns` of `bins` in every frame, and the planes that look at it. */
 @unmanaged
@@ -38,6 +39,14 @@ export class Front {
   plane1: Convolution;
   plane2: Convolution;
   plane3: Convolution;
+}
+
+/** A residual network over log-mel with few blocks (`training/spoof/slim.py`): what the narrow network misses, above all over telephone lines. */
+@unmanaged
+export class Slim {
+  trunk: Trunk;
+  hidden: Dense;
+  out: Dense;
 }
 
 @unmanaged
@@ -68,6 +77,14 @@ export function createWeights(loading: Loading, kind: i32, shape: usize): Weight
   const first = createNetwork(loading, kind, NARROW);
   first.second = createSlim(loading, shape);
   return first;
+}
+
+function createSlim(loading: Loading, shape: usize): Slim {
+  const w = create<Slim>();
+  w.trunk = createTrunk(loading, shape);
+  w.hidden = createDense(loading, HIDDEN, statisticsOf(shape), true);
+  w.out = createDense(loading, OUTPUTS, HIDDEN, true);
+  return w;
 }
 
 function createNetwork(loading: Loading, kind: i32, network: i32): Weights {
@@ -163,7 +180,7 @@ export function score(w: Weights, s: State, frames: i32): f32 {
 function forwardSlim(w: Slim, s: State, frames: i32): f32 {
   const plane = s.scratch.narrow;
   prepare(plane, s, s.features + (LOG_MEL << 2), frameValues(SYNTHETIC), frames, 1, BINS);
-  slimStatistics(s.statistics, w, s.scratch, plane, frames);
+  statistics(s.statistics, s.scratch, trunk(w.trunk, s.scratch, plane, frames));
   return judged(s, w.hidden, w.out);
 }
 

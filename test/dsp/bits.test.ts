@@ -67,6 +67,7 @@ async function results(binary: string): Promise<Record<string, string>> {
   const out: Record<string, string> = {};
   const x = run("reserve", 64000);
   const y = run("reserve", 128000);
+  const [resampler, resampled] = [run("reserve", 8192), run("reserve", 4160)];
   run("seal");
   for (const name of ["exp", "log", "sigmoid", "tanh"]) {
     const values = new Float32Array(memory.buffer, x, 4096);
@@ -80,11 +81,11 @@ async function results(binary: string): Promise<Record<string, string>> {
   for (const rateHz of [8000, 16000, 16001, 44100]) {
     const samples = babble(rateHz * 4, rateHz);
     let audio = "";
-    run("resampleStart", rateHz);
+    run("resamplerStart", resampler, rateHz);
     for (let at = 0; at < 500 * Math.ceil(rateHz / 2000); at += 250) {
       const chunk = samples.subarray(at, at + 250);
-      new Float32Array(memory.buffer, run("resampleInputPtr"), 250).set(chunk);
-      audio += hex(run("resampleOutputPtr"), run("resamplePush", chunk.length) * 4);
+      new Float32Array(memory.buffer, x, 250).set(chunk);
+      audio += hex(resampled, run("resamplerPush", resampler, resampled, x, chunk.length) * 4);
     }
     out[`resampled from ${rateHz}`] = audio;
     run("streamStart", rateHz, 100, 0);

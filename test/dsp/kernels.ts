@@ -17,9 +17,20 @@ export type Kernels = Omit<KernelExports, "streamStart"> & {
 
 const wasm = new WebAssembly.Module(readFileSync(new URL("../../dist/engine/vivavoce.wasm", import.meta.url)));
 
+/** Slots for one conversion: at least the state's bytes, a block, and what a block at 4 kHz becomes. */
+export const RESAMPLING = { state: 8192, input: 256 * 4, output: 1040 * 4 } as const;
+const resamplers = new WeakMap<Kernels, Record<keyof typeof RESAMPLING, number>>();
+
 /** A new instance, not yet sealed. */
 export function instantiate(): Kernels {
-  return new WebAssembly.Instance(wasm, {}).exports as unknown as Kernels;
+  const kernels = new WebAssembly.Instance(wasm, {}).exports as unknown as Kernels;
+  const { state, input, output } = RESAMPLING;
+  resamplers.set(kernels, {
+    state: kernels.reserve(state),
+    input: kernels.reserve(input),
+    output: kernels.reserve(output),
+  });
+  return kernels;
 }
 
 export function floats(kernels: Kernels, at: number, length: number): Float32Array {
@@ -33,18 +44,16 @@ export function resample(
   rateHz: number,
   chunks: readonly number[] = [512],
 ): Float32Array {
-  if (kernels.resampleStart(rateHz) !== 0) throw new RangeError(`rate ${rateHz} refused`);
-  const padded = new Float32Array(x.length + kernels.resampleWait());
+  const { state, input, output } = resamplers.get(kernels)!;
+  kernels.resamplerStart(state, rateHz);
+  const padded = new Float32Array(x.length + kernels.resamplerWait(state));
   padded.set(x);
   const out: number[] = [];
   for (let at = 0, turn = 0; at < padded.length; turn++) {
-    const chunk = padded.subarray(
-      at,
-      at + Math.min(chunks[turn % chunks.length] ?? 1, kernels.resampleInputCapacity()),
-    );
-    floats(kernels, kernels.resampleInputPtr(), chunk.length).set(chunk);
-    const made = kernels.resamplePush(chunk.length);
-    for (const y of floats(kernels, kernels.resampleOutputPtr(), made)) out.push(y);
+    const chunk = padded.subarray(at, at + Math.min(chunks[turn % chunks.length] ?? 1, RESAMPLING.input / 4));
+    floats(kernels, input, chunk.length).set(chunk);
+    const made = kernels.resamplerPush(state, output, input, chunk.length);
+    for (const y of floats(kernels, output, made)) out.push(y);
     at += chunk.length;
   }
   return Float32Array.from(out);

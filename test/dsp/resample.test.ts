@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { BAD_RATE } from "../../src/engine/gen/kernel-exports.js";
 import { noise, tone } from "../voice.js";
-import { instantiate, resample } from "./kernels.js";
+import { instantiate, RESAMPLING, resample } from "./kernels.js";
 
 const kernels = instantiate();
 kernels.seal();
@@ -109,17 +110,18 @@ describe("chunking", () => {
 
 it("refuses rates outside 4..192 kHz", () => {
   for (const rateHz of [0, -1, 1, 3999, 192001, 1_000_000, 0x7fffffff, -0x80000000]) {
-    expect(kernels.resampleStart(rateHz)).toBe(-1);
+    expect(kernels.streamStart(rateHz, 0, 0)).toBe(BAD_RATE);
   }
 });
 
 it("keeps the filters of the usual rates", () => {
   const own = instantiate();
+  const state = own.reserve(RESAMPLING.state);
   own.seal();
   const usual = [8000, 11025, 12000, 22050, 24000, 32000, 44100, 48000, 96000];
-  for (const rateHz of usual) own.resampleStart(rateHz);
+  for (const rateHz of usual) own.resamplerStart(state, rateHz);
   const before = new Uint8Array(own.memory.buffer).slice();
-  for (const rateHz of usual) own.resampleStart(rateHz);
+  for (const rateHz of usual) own.resamplerStart(state, rateHz);
   // The order of use may change, and the state of the conversion. A filter that is made anew replaces another one.
   const after = new Uint8Array(own.memory.buffer);
   const changed = before.reduce((sum, byte, i) => sum + (byte === after[i] ? 0 : 1), 0);

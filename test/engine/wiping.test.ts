@@ -105,18 +105,6 @@ test.each(["logMel", "hammingLogMel", "detail"] as const)("%s of a whole recordi
   expectNothingLeft(instances, (run) => run.streamWipe());
 });
 
-test("the resampler alone", () => {
-  const instances = recordings.map((samples) => {
-    const kernels = new Kernels(kernelsModule);
-    const { run } = kernels;
-    run.resampleStart(rateHz);
-    kernels.writeFloats(run.resampleInputPtr(), samples.subarray(4000, 4256));
-    run.resamplePush(256);
-    return kernels;
-  });
-  expectNothingLeft(instances, (run) => run.streamWipe());
-});
-
 describe.each([shippedModel, accurateModel])("%s", async (name) => {
   const file = await readModelFile(new Uint8Array(readFileSync(new URL(`../../models/${name}`, import.meta.url))));
   const { architecture, frontEnd, program } = file;

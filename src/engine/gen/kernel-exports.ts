@@ -126,12 +126,9 @@ export interface KernelExports {
   detailBins(): number;
 
   // assembly/dsp/resample.ts
-  resampleInputCapacity(): number;
-  resampleInputPtr(): number;
-  resampleOutputPtr(): number;
-  resamplePush(n: number): number;
-  resampleStart(rateHz: number): number;
-  resampleWait(): number;
+  resamplerPush(state: number, out: number, x: number, n: number): number;
+  resamplerStart(state: number, rateHz: number): void;
+  resamplerWait(state: number): number;
 
   // assembly/dsp/stream.ts
   featureBins(): number;
