@@ -4,7 +4,7 @@
  * The description is checked here, once: the kernels (assembly/speaker/tdnn) trust the program made from it.
  */
 import { ModelFileError } from "./model-file-error.js";
-import { convolution, dense, type TensorSpec, vector } from "./tensor-spec.js";
+import { convolution, dense, depthwise, type TensorSpec, vector } from "./tensor-spec.js";
 
 /** Channels of a line, from `channel` on. */
 export interface Place {
@@ -82,11 +82,7 @@ function tensorsOf(layer: TdnnLayer): TensorSpec[] {
     case "convolution":
       return bounded(name, layer.words ? "i16" : "i8", layer.outputs, layer.taps, inputs);
     case "depthwise":
-      return [
-        { name: `${name}.weight`, dtype: "i16", shape: [layer.taps, inputs] },
-        vector(`${name}.gain`, inputs),
-        vector(`${name}.bias`, inputs),
-      ];
+      return depthwise(name, "i16", layer.taps, inputs);
     case "add":
       return sum(name, inputs, layer.second);
     case "gate":
