@@ -81,7 +81,8 @@ function stageBox(folder) {
       writeFileSync(join(folder, path), onLibrary(readFileSync(join(root, path), "utf8"), path, library));
     else copyFileSync(join(root, path), join(folder, path));
   }
-  for (const name of ["LICENSE", "NOTICE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "deploy", "docs", "examples"])
+  const texts = ["LICENSE", "NOTICE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"];
+  for (const name of [...texts, "deploy", "docs", "examples"])
     cpSync(join(root, name), join(folder, name), { recursive: true });
   cpSync(join(root, "models"), join(folder, "models"), {
     recursive: true,
