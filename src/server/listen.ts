@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import http2, {
@@ -418,14 +419,8 @@ async function listenTls(
   };
 }
 
-function listening(server: net.Server, { host, port, refused }: ListenOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.off("error", reject);
-      // A connection that could not be accepted (too little memory, say). The others go on.
-      server.on("error", refused);
-      resolve();
-    });
-  });
+async function listening(server: net.Server, { host, port, refused }: ListenOptions): Promise<void> {
+  await once(server.listen(port, host), "listening");
+  // A connection that could not be accepted (too little memory, say). The others go on.
+  server.on("error", refused);
 }

@@ -1,6 +1,7 @@
 /** All lines of a box: their WebSockets on the box's port, their own ports, and announced calls. */
 import { randomUUID, timingSafeEqual } from "node:crypto";
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
+import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { StatusCode, StatusError, statusError } from "../contract/index.js";
@@ -192,10 +193,11 @@ export class Switchboard {
     });
     this.#servers.push(server);
     this.#starts.push(async () => {
-      await new Promise<void>((resolve, reject) => {
-        server.once("error", reject);
-        server.listen(line.port, line.host, resolve);
-      });
+      await once(server.listen(line.port, line.host), "listening");
+      // A connection that could not be accepted (too many open files, say). The others go on.
+      server.on("error", ({ message }) =>
+        parts.log.warn("a call could not be accepted", { line: line.name, reason: message }),
+      );
       this.ports.set(line.name, (server.address() as AddressInfo).port);
     });
     return {
@@ -336,15 +338,11 @@ const isEverywhere = (host: string): boolean => host === "0.0.0.0" || host === "
 
 const udpSocket = (host: string): UdpSocket => createSocket(host.includes(":") ? "udp6" : "udp4");
 
-function bind(socket: UdpSocket, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    socket.once("error", (error) => {
-      socket.close();
-      reject(error);
-    });
-    socket.bind(port, host, () => {
-      socket.removeAllListeners("error");
-      resolve();
-    });
-  });
+async function bind(socket: UdpSocket, port: number, host: string): Promise<void> {
+  try {
+    await once(socket.bind(port, host), "listening");
+  } catch (error) {
+    socket.close();
+    throw error;
+  }
 }
