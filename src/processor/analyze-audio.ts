@@ -22,7 +22,6 @@ import {
   findProfiles,
   leftOutStatus,
   numberScored,
-  profileIdOf,
 } from "./candidates.js";
 import { analyzeAndCompare, authenticationPart, fraudPart, type Part, recordCheck } from "./check.js";
 import { partRisk, scoreOf, voiceprintResult } from "./check-result.js";
@@ -147,7 +146,7 @@ export async function analysisTargets(
   const [person, ...others] = eachOnce(given.filter(({ kind }) => kind === "person"));
   return {
     persons: await of("person", group, "group"),
-    onePerson: person && !group && others.length === 0 ? profileIdOf(person) : null,
+    onePerson: person && !group && others.length === 0 ? person.profileId : null,
     fraudsters: await of("fraudster", watchlist, "watchlist"),
   };
 }

@@ -7,7 +7,7 @@ import {
   type ListOfUniqueId,
   type UniqueIdAndTag,
 } from "../contract/index.js";
-import type { Score } from "../engine/port.js";
+import type { Score, Template } from "../engine/port.js";
 import {
   type DamagedProfile,
   type Group,
@@ -27,7 +27,6 @@ import { engineOptions } from "./dependencies.js";
 import { invalid, notFound, notInScope } from "./failures.js";
 import type { GalleryMember, LoadedGallery } from "./galleries.js";
 import { analysisBy, type JointAnalysis } from "./joint-analysis.js";
-import { printDetails, profileDetails } from "./messages.js";
 
 export interface ScoredPrint {
   readonly print: Print;
@@ -101,22 +100,24 @@ export function assertKind(profile: FoundProfile, kind: OwnerKind, field: string
     throw invalid(field, "wrong_kind", `expected the profile of a ${kind}, got the profile of a ${profile.kind}`);
 }
 
-/** The print of a trained profile, or the whole profile if it is not trained or is damaged. */
-export type FoundProfile = Print | (ListedProfile & { readonly kind: OwnerKind });
+/** A profile, with the template if it can be compared. */
+export interface FoundProfile extends Omit<Print, "template"> {
+  readonly template: Template | null;
+  /** Of a profile that cannot be compared. */
+  readonly listed?: ListedProfile;
+}
 
-export const isPrint = (found: FoundProfile): found is Print => "profileId" in found;
-
-export const profileIdOf = (found: FoundProfile): Id => (isPrint(found) ? found.profileId : found.id);
+export const isPrint = (found: FoundProfile): found is Print => found.template !== null;
 
 /** Without repeated profiles. */
 export const eachOnce = (profiles: readonly FoundProfile[]): FoundProfile[] => [
-  ...new Map(profiles.map((found) => [profileIdOf(found), found])).values(),
+  ...new Map(profiles.map((found) => [found.profileId, found])).values(),
 ];
 
 /** Returns one entry for each given id, in order; repeated ids give repeated entries. Throws if an id is not in the scope. */
 export async function findProfiles(scope: CallScope, list: ListOfUniqueId, field: string): Promise<FoundProfile[]> {
   const ids = list.uniqueIds.map((id) => id.value);
-  const found = new Map((await profilesAmong(scope, ids)).map((one) => [profileIdOf(one), one]));
+  const found = new Map((await profilesAmong(scope, ids)).map((one) => [one.profileId, one]));
   return ids.map((id, i) => {
     const one = found.get(id);
     if (!one) throw notInScope(`${field}.unique_ids[${i}]`, "profile", id);
@@ -138,20 +139,18 @@ async function profilesAmong(
   return [...prints, ...others.map(asFound)];
 }
 
-export const detailsOf = (found: FoundProfile) => (isPrint(found) ? printDetails(found) : profileDetails(found));
-
 export function candidatesOf(scope: CallScope, kind: OwnerKind, profiles: readonly FoundProfile[]): Candidates {
   const { models } = scope.deps;
   const unique = eachOnce(profiles);
   const prints = unique.filter(isPrint).filter((print) => models.has(print.template.revision));
   const revisions = new Set(prints.map((print) => print.template.revision));
-  const leftOut = unique.filter(isLeftOut);
+  const leftOut = leftOutAmong(unique);
   const whyNone = (set: ConfigurationSet) => reasonForNone(scope, unique, set);
-  return candidatesIn(scope, kind, new Set(prints.map(profileIdOf)), leftOut, revisions, whyNone);
+  return candidatesIn(scope, kind, new Set(prints.map((print) => print.profileId)), leftOut, revisions, whyNone);
 }
 
-const isLeftOut = (found: FoundProfile): found is DamagedProfile & { readonly kind: OwnerKind } =>
-  "damage" in found && mayBeUsed(found);
+const leftOutAmong = (profiles: readonly FoundProfile[]): DamagedProfile[] =>
+  profiles.flatMap(({ listed }) => (listed && "damage" in listed && mayBeUsed(listed) ? [listed] : []));
 
 /** The members of a group or watchlist, plus the profiles in `also`. */
 export async function candidatesByGroup(
@@ -198,7 +197,7 @@ function leftOutOf(
   tag: string,
   also: readonly FoundProfile[],
 ): DamagedProfile[] {
-  const given = also.filter(isLeftOut);
+  const given = leftOutAmong(also);
   if (damaged.size === 0) return given;
   const { named, owners } = namedBy(groups);
   const members = [...damaged.values()].filter(
@@ -253,10 +252,10 @@ export async function membersOf(scope: CallScope, groups: readonly Group[], tag:
   return [...found, ...owned.map(asFound)].filter((one) => tag === "" || one.tag === tag);
 }
 
-const asFound = (profile: ListedProfile): FoundProfile =>
-  "template" in profile && profile.template && mayBeUsed(profile)
-    ? printOf(profile, profile.template)
-    : { ...profile, kind: profile.owner.kind };
+function asFound(listed: ListedProfile): FoundProfile {
+  const template = "template" in listed && mayBeUsed(listed) ? listed.template : null;
+  return template ? printOf(listed, template) : { ...printOf(listed, null), listed };
+}
 
 function candidatesIn(
   scope: CallScope,
@@ -336,8 +335,8 @@ async function reasonForNone(
   if (profiles.length === 0 || profiles.length > mostScoredDirectly) return DecisionReason.NO_SCORES;
   for (const found of profiles) {
     // More segments would not help a print that is obsolete or whose consent is withdrawn.
-    if (isPrint(found) || !mayBeUsed(found)) return DecisionReason.NO_SCORES;
-    const segments = (await deps.store.profiles.segments(scopeId, found.id)).map(({ processed }) =>
+    if (!found.listed || !mayBeUsed(found.listed)) return DecisionReason.NO_SCORES;
+    const segments = (await deps.store.profiles.segments(scopeId, found.profileId)).map(({ processed }) =>
       audioModel(processed),
     );
     const status = enrollStatus(segments, deps.models.of(scopeId).model.revision, set);

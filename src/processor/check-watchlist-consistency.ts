@@ -1,17 +1,9 @@
 import type { CheckWatchlistConsistencyRequest } from "../contract/index.js";
 import { watchlistConsistency } from "../voiceprint/watchlist.js";
-import {
-  detailsOf,
-  eachOnce,
-  type FoundProfile,
-  findGroups,
-  isPrint,
-  membersOf,
-  someProfilesOf,
-} from "./candidates.js";
+import { eachOnce, type FoundProfile, findGroups, membersOf, someProfilesOf } from "./candidates.js";
 import { type CallScope, openContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
-import { calibrationModel, uniqueId } from "./messages.js";
+import { calibrationModel, printDetails, uniqueId } from "./messages.js";
 
 /** Reports which prints can be scored here. A profile without a template is listed as well, because it detects nobody. */
 export const checkWatchlistConsistency: Implementation<"checkWatchlistConsistency"> = async (
@@ -22,7 +14,7 @@ export const checkWatchlistConsistency: Implementation<"checkWatchlistConsistenc
   const context = await openContext(deps, request.context, options);
   const unique = eachOnce(await targets(context, request.target));
   const { compatible, incompatible, listed } = watchlistConsistency(
-    unique.map((one) => ({ found: one, revision: isPrint(one) ? one.template.revision : null })),
+    unique.map((one) => ({ found: one, revision: one.template?.revision ?? null })),
     (revision) => deps.models.has(revision),
     context.set.maxIncompatiblePrintsListed,
   );
@@ -30,14 +22,14 @@ export const checkWatchlistConsistency: Implementation<"checkWatchlistConsistenc
     totalNumberOfCompatiblePrints: compatible,
     totalNumberOfIncompatiblePrints: incompatible,
     incompatiblePrints: listed.map(({ found: one }) => ({
-      voiceprintDetails: detailsOf(one),
-      incompatibleCalibrationModel: isPrint(one)
+      voiceprintDetails: printDetails(one),
+      incompatibleCalibrationModel: one.template
         ? {
             gkCalibrationModelRevisionId: uniqueId(one.template.revision),
             calibrationModelId: one.template.calibrationModelId ?? "",
           }
         : undefined,
-      fraudsterId: isPrint(one) ? one.ownerExternalId : one.owner.externalId,
+      fraudsterId: one.ownerExternalId,
     })),
     requiredCalibrationModel: calibrationModel(context.engine.model),
   };

@@ -12,7 +12,15 @@ import {
   type VoiceprintDetailsSchema,
 } from "../contract/index.js";
 import type { ModelInfo } from "../engine/port.js";
-import type { Id, ListedProfile, OwnerKind, Print, ProcessedAudio, RecordedConsent } from "../store/port.js";
+import {
+  type Id,
+  type OwnerKind,
+  type Print,
+  type ProcessedAudio,
+  type Profile,
+  printOf,
+  type RecordedConsent,
+} from "../store/port.js";
 import { type Risk, riskFigures } from "../voiceprint/risk.js";
 
 export const uniqueId = (value: Id): MessageInitShape<typeof UniqueIdSchema> => ({ value });
@@ -83,20 +91,15 @@ export function audioDetails(audio: DescribedAudio): MessageInitShape<typeof Aud
 
 export const ownerType = (kind: OwnerKind): OwnerType => (kind === "person" ? OwnerType.PERSON : OwnerType.FRAUDSTER);
 
-export const profileDetails = (profile: ListedProfile): MessageInitShape<typeof VoiceprintDetailsSchema> => ({
-  gkVoiceprintProfileId: uniqueId(profile.id),
-  gkOwnerId: uniqueId(profile.owner.id),
-  ownerType: ownerType(profile.owner.kind),
-  profileTag: profile.tag,
-  printVersion: profile.printVersion === 0 ? undefined : profile.printVersion,
-});
+export const profileDetails = (profile: Profile) => printDetails(printOf(profile, null));
 
-export const printDetails = (print: Print): MessageInitShape<typeof VoiceprintDetailsSchema> => ({
+/** Also of a profile that has no print yet. */
+export const printDetails = (print: Omit<Print, "template">): MessageInitShape<typeof VoiceprintDetailsSchema> => ({
   gkVoiceprintProfileId: uniqueId(print.profileId),
   gkOwnerId: uniqueId(print.ownerId),
   ownerType: ownerType(print.kind),
   profileTag: print.tag,
-  printVersion: print.printVersion,
+  printVersion: print.printVersion === 0 ? undefined : print.printVersion,
 });
 
 export const calibrationModel = (model: ModelInfo): MessageInitShape<typeof CalibrationModelDetailsSchema> => ({

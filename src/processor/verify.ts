@@ -1,11 +1,12 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VerifyResultSchema } from "../contract/index.js";
 import type { AnalyzedAudio, PartResult } from "./analyzed-audio.js";
-import { assertKind, candidatesOf, detailsOf, type FoundProfile, findOneProfile, profileIdOf } from "./candidates.js";
+import { assertKind, candidatesOf, type FoundProfile, findOneProfile } from "./candidates.js";
 import { analyzeAndCompare, authenticationPart } from "./check.js";
 import { concludeCheck, scoreOf } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
+import { printDetails } from "./messages.js";
 import { findAudio } from "./recorded-audio.js";
 
 /** Checks audio against one person's profile. */
@@ -30,11 +31,10 @@ export async function concludeVerification(
   analyzed: AnalyzedAudio,
   result: PartResult,
 ): Promise<MessageInitShape<typeof VerifyResultSchema>> {
-  const profileId = profileIdOf(profile);
   const best = result.scored[0];
   return {
-    ...(await concludeCheck(context, operation, analyzed, result, "person", profileId)),
-    voiceprintDetails: detailsOf(best?.print ?? profile),
+    ...(await concludeCheck(context, operation, analyzed, result, "person", profile.profileId)),
+    voiceprintDetails: printDetails(best?.print ?? profile),
     authenticationScore: scoreOf(best),
   };
 }

@@ -197,8 +197,8 @@ export interface Print {
   readonly template: Template;
 }
 
-/** The print of a trained profile. */
-export const printOf = ({ id, owner, tag, printVersion }: Profile, template: Template): Print => {
+/** A profile with this template, as a gallery needs it. */
+export const printOf = <T>({ id, owner, tag, printVersion }: Omit<Profile, "template">, template: T) => {
   const { id: ownerId, externalId: ownerExternalId, kind } = owner;
   return { profileId: id, ownerId, ownerExternalId, kind, tag, printVersion, template };
 };
