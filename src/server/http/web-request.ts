@@ -11,12 +11,12 @@ export function requestOf(request: Request, address: string): HttpRequest {
     address,
     ended: () => endedWith(request.signal),
     header: (name) => request.headers.get(name) ?? undefined,
-    chunks: () => chunksOf(request.body),
+    chunks: () => bodyOf(request),
     async bytes(limit) {
       const chunks: Uint8Array[] = [];
       let bytes = 0;
       try {
-        for await (const chunk of chunksOf(request.body)) {
+        for await (const chunk of bodyOf(request)) {
           bytes += chunk.length;
           if (bytes > limit) break;
           chunks.push(chunk);
@@ -30,18 +30,7 @@ export function requestOf(request: Request, address: string): HttpRequest {
   };
 }
 
-export const responseOf = ({ status, headers, body }: HttpAnswer): Response => new Response(body, { status, headers });
+/** In Node a body can be iterated over, which the types of browsers do not say. */
+const bodyOf = ({ body }: Request) => (body ?? []) as unknown as AsyncIterable<Uint8Array>;
 
-async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array> {
-  if (!body) return;
-  const reader = body.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    reader.cancel().catch(() => {});
-  }
-}
+export const responseOf = ({ status, headers, body }: HttpAnswer): Response => new Response(body, { status, headers });

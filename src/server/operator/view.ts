@@ -6,6 +6,7 @@ import type { Application } from "../../token/applications.js";
 import type { FieldRate } from "../../voiceprint/field-rates.js";
 import type { CheckPart } from "../../voiceprint/session-decision.js";
 import type { LiveCallView } from "../limits/live-calls.js";
+import type { WorkQueue } from "../limits/work-queue.js";
 
 /** By the last part of the path; a list and one item of it have different names. */
 export interface OperatorAnswers {
@@ -57,12 +58,8 @@ export interface BoxView {
   readonly scopes: readonly string[];
 }
 
-export interface LoadView {
+export interface LoadView extends Pick<WorkQueue, "running" | "waiting" | "concurrent" | "capacity"> {
   readonly now: number;
-  readonly running: number;
-  readonly waiting: number;
-  readonly concurrent: number;
-  readonly capacity: number;
   readonly spanMs: number;
   readonly spans: readonly LoadSpan[];
 }
