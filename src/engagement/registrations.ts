@@ -1,8 +1,6 @@
 import { newId } from "../token/access-token.js";
-import type { Clock, Random } from "../token/clock.js";
-import { collection, type Documents } from "../token/documents.js";
+import { collection, type RecordParts } from "../token/documents.js";
 import { invalidRequest, OAuthError } from "../token/errors.js";
-import type { Secrets } from "../token/secret.js";
 
 /** Scopes that a registration may have. */
 export const ENGAGEMENT_SCOPES = ["agent-availability"] as const;
@@ -42,14 +40,8 @@ export interface Registrations {
 
 const view = ({ secretHash: _, ...registration }: StoredRegistration): Registration => registration;
 
-export function createRegistrations(options: {
-  documents: Documents;
-  clock: Clock;
-  random: Random;
-  secrets: Secrets;
-}): Registrations {
-  const { clock, random, secrets } = options;
-  const registrations = collection<StoredRegistration>(options.documents, "engagement.registrations");
+export function createRegistrations({ documents, clock, random, secrets }: RecordParts): Registrations {
+  const registrations = collection<StoredRegistration>(documents, "engagement.registrations");
 
   function check({ name, sites, scopes = ENGAGEMENT_SCOPES }: Parameters<Registrations["register"]>[0]) {
     if (name.trim() === "" || name.length > 128)

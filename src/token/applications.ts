@@ -1,11 +1,9 @@
 import { newId } from "./access-token.js";
 import { checkSegment, formatClientId, parseClientId } from "./client-id.js";
-import type { Clock, Random } from "./clock.js";
-import { collection, type Documents } from "./documents.js";
+import { collection, type RecordParts } from "./documents.js";
 import { invalidRequest, OAuthError } from "./errors.js";
 import type { Revocations } from "./revocations.js";
 import { isRuntimeScope, RUNTIME_SCOPES, type RuntimeScope } from "./scopes.js";
-import type { Secrets } from "./secret.js";
 
 /** Runtime services that have their own address; `bio` is the voiceprint service. */
 export const SERVICES = ["asr", "nlu", "tts", "dlg", "bio"] as const;
@@ -148,15 +146,13 @@ const view = (application: StoredApplication): Application => ({
   clients: application.clients.map(viewClient),
 });
 
-export function createApplications(options: {
-  documents: Documents;
-  clock: Clock;
-  random: Random;
-  secrets: Secrets;
-  revocations: Revocations;
+interface ApplicationParts extends RecordParts {
+  readonly revocations: Revocations;
   /** Used by environments that do not set their own. */
-  defaults: { oauthServerUrl: string; endpoints: Endpoints };
-}): Applications {
+  readonly defaults: { oauthServerUrl: string; endpoints: Endpoints };
+}
+
+export function createApplications(options: ApplicationParts): Applications {
   const { clock, random, secrets, revocations, defaults } = options;
   const applications = collection<StoredApplication>(options.documents, "token.applications");
 

@@ -1,8 +1,6 @@
 import { newId } from "./access-token.js";
-import type { Clock, Random } from "./clock.js";
-import { collection, type Documents } from "./documents.js";
+import { collection, type RecordParts } from "./documents.js";
 import { invalidRequest, OAuthError } from "./errors.js";
-import type { Secrets } from "./secret.js";
 import type { User, Users } from "./users.js";
 
 /** `service` uses client credentials; `user` uses the authorization code flow, where the user signs in. */
@@ -67,13 +65,7 @@ const tooMany = (): OAuthError =>
 
 const view = ({ secretHash: _, ...credential }: StoredCredential): ProfileCredential => credential;
 
-export function createProfileCredentials(options: {
-  documents: Documents;
-  clock: Clock;
-  random: Random;
-  secrets: Secrets;
-  users: Users;
-}): ProfileCredentials {
+export function createProfileCredentials(options: RecordParts & { readonly users: Users }): ProfileCredentials {
   const { clock, random, secrets, users } = options;
   const credentials = collection<StoredCredential>(options.documents, "token.credentials");
   const ofUser = async ({ id }: Pick<User, "id">): Promise<StoredCredential[]> =>

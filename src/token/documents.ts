@@ -1,7 +1,17 @@
 import type { Store } from "../store/port.js";
+import type { Clock, Random } from "./clock.js";
+import type { Secrets } from "./secret.js";
 
 /** Where the token service keeps its records: `documents` of a store. */
 export type Documents = Store["documents"];
+
+/** What applications, users, credentials and registrations are kept with. */
+export interface RecordParts {
+  readonly documents: Documents;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly secrets: Secrets;
+}
 
 /** One collection of the store's documents, typed. */
 export const collection = <T>(documents: Documents, name: string) => ({

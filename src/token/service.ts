@@ -75,14 +75,12 @@ export function createTokenService(options: TokenServiceOptions) {
   const clientThrottle = createThrottle({ documents, failures: failuresInMemory(clock), clock });
   const issue = createIssuer({ issuer, audiences, keyring, clock, random });
   const revocations = createRevocations(documents, clock, longestTokenS);
-  const users = createUsers({ documents, clock, random, secrets });
-  const credentials = createProfileCredentials({ documents, clock, random, secrets, users });
-  const registrations = createRegistrations({ documents, clock, random, secrets });
+  const parts = { documents, clock, random, secrets };
+  const users = createUsers(parts);
+  const credentials = createProfileCredentials({ ...parts, users });
+  const registrations = createRegistrations(parts);
   const applications = createApplications({
-    documents,
-    clock,
-    random,
-    secrets,
+    ...parts,
     revocations,
     defaults: { oauthServerUrl: `${issuer}/oauth2/token`, endpoints: options.endpoints ?? thisBox(issuer) },
   });

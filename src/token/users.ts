@@ -1,9 +1,8 @@
 import { newId } from "./access-token.js";
-import type { Clock, Random } from "./clock.js";
-import { collection, type Documents } from "./documents.js";
+import type { Random } from "./clock.js";
+import { collection, type RecordParts } from "./documents.js";
 import { invalidRequest, OAuthError } from "./errors.js";
 import { endGrantsOf } from "./grants.js";
-import type { Secrets } from "./secret.js";
 
 /** Owners manage applications, clients, secrets and registrations; members have their own credentials only. */
 export type Role = "owner" | "member";
@@ -74,8 +73,7 @@ const differentFrom = (before: number, now: number): number => (now === before ?
 
 const view = ({ passwordHash: _, ...user }: StoredUser): User => user;
 
-export function createUsers(options: { documents: Documents; clock: Clock; random: Random; secrets: Secrets }): Users {
-  const { documents, clock, random, secrets } = options;
+export function createUsers({ documents, clock, random, secrets }: RecordParts): Users {
   const users = collection<StoredUser>(documents, "token.users");
   const locks = collection<object>(documents, "token.locks");
 
