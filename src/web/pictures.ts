@@ -107,8 +107,8 @@ export class Pictures {
   }
 
   #colours(): Colours {
-    const style = getComputedStyle(this.element);
-    const rgb = (name: string) => style.getPropertyValue(name).trim().split(/\s+/).map(Number);
-    return { paper: rgb("--paper-rgb"), ink: rgb("--ink-rgb") };
+    const { backgroundColor, color } = getComputedStyle(this.element);
+    const rgb = (text: string) => text.match(/\d+/g)!.map(Number);
+    return { paper: rgb(backgroundColor), ink: rgb(color) };
   }
 }
