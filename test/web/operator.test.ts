@@ -580,6 +580,7 @@ test("speaks the browser's language", { timeout: 180_000 }, async () => {
   await signIn(theirs, box.firstOwner!.name, ownersPassword, pages.de);
   await theirs.getByRole("heading", { name: de.decisions.heading }).waitFor();
   expect(await theirs.getAttribute("html", "lang")).toBe("de");
+  expect(await theirs.title()).toBe(de.title);
   for (const tab of Object.values(de.parts)) {
     await theirs.getByRole("tab", { name: tab }).click();
     await isClean(theirs);

@@ -263,4 +263,5 @@ window.addEventListener("pageshow", ({ persisted }) => {
 });
 
 document.documentElement.lang = language;
+document.title = strings.title;
 void open();
