@@ -13,7 +13,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 
 const parts = "dist/.page-parts";
 const made = "dist/.page-new";
@@ -59,13 +58,12 @@ const script = (input, name, plugins) => ({
 const assembled = (model) => ({
   name: "site",
   buildStart() {
-    const pieces = ["dist/browser/worker.js", "dist/engine/vivavoce.wasm", "dist/web/strings.js", model];
+    const pieces = ["dist/browser/worker.js", "dist/engine/vivavoce.wasm", model];
     for (const path of [...pieces, ...["index.html", "style.css", "icon.svg"].map((name) => join("src/web", name))])
       this.addWatchFile(resolve(path));
   },
   async writeBundle() {
     if (!existsSync(model)) return this.warn(`${model} is missing: the page cannot be built without a model`);
-    const { strings } = await import(pathToFileURL("dist/web/strings.js"));
     for (const name of ["style.css", "icon.svg"]) copyFileSync(join("src/web", name), join(parts, name));
     copyFileSync("dist/browser/worker.js", join(parts, "worker.js"));
     copyFileSync("dist/engine/vivavoce.wasm", join(parts, "vivavoce.wasm"));
@@ -84,7 +82,7 @@ const assembled = (model) => ({
     const modelName = `models/${basename(model, ".vvm")}-${digest(modelBytes)}.vvm`;
     writeFileSync(join(made, modelName), modelBytes);
 
-    const words = { ...strings, policy, assets, model: modelName, modelBytes: String(modelBytes.length) };
+    const words = { policy, assets, model: modelName, modelBytes: String(modelBytes.length) };
     const page = filled("src/web/index.html", words);
     writeFileSync(join(made, "index.html"), page);
     const files = JSON.stringify(["./", ...names.map((name) => `./${assets}/${name}`)]);
@@ -138,11 +136,9 @@ export const operatorBundle = (plugins) => ({
       name: "operator",
       buildStart() {
         const pieces = ["style.css", "icon.svg", "operator/operator.css", "operator/index.html"];
-        this.addWatchFile(resolve("dist/web/operator/strings.js"));
         for (const name of pieces) this.addWatchFile(resolve("src/web", name));
       },
       async writeBundle() {
-        const { strings } = await import(pathToFileURL("dist/web/operator/strings.js"));
         for (const name of ["style.css", "icon.svg", "operator/operator.css"])
           copyFileSync(join("src/web", name), join(operatorParts, basename(name)));
         const names = readdirSync(operatorParts).sort();
@@ -150,7 +146,7 @@ export const operatorBundle = (plugins) => ({
         rmSync(operatorMade, { recursive: true, force: true });
         mkdirSync(join(operatorMade, "assets"), { recursive: true });
         renameSync(operatorParts, join(operatorMade, assets));
-        const page = filled("src/web/operator/index.html", { ...strings, policy: operatorPolicy, assets });
+        const page = filled("src/web/operator/index.html", { policy: operatorPolicy, assets });
         writeFileSync(join(operatorMade, "index.html"), page);
         rmSync(operatorSite, { recursive: true, force: true });
         renameSync(operatorMade, operatorSite);

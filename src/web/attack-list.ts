@@ -1,6 +1,6 @@
 import type { AttackKind } from "../engine/port.js";
 import { element } from "./dom.js";
-import { strings } from "./strings.js";
+import { decimal, strings } from "./strings.js";
 
 /** The result of one attack check on one recording. */
 export interface AttackFinding {
@@ -34,7 +34,9 @@ export class AttackList {
         const text = strings.attacks.found[found];
         // Without a sign of an attack, a position would be confusing.
         const where =
-          strongest && found !== "none" ? strings.attacks.where(strongest.startSeconds, strongest.endSeconds) : "";
+          strongest && found !== "none"
+            ? strings.attacks.where(decimal(strongest.startSeconds), decimal(strongest.endSeconds))
+            : "";
         return element(
           "div",
           { "data-found": found },

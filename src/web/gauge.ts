@@ -1,6 +1,6 @@
 /** Shows a score and the mark that it has to reach. The mark is always in the middle. */
 import { element } from "./dom.js";
-import { none, strings } from "./strings.js";
+import { decimal, none, strings } from "./strings.js";
 
 /** A ratio this far from the mark (in natural logarithms) is at the end of the bar. */
 const reach = 14;
@@ -41,7 +41,7 @@ export class Gauge {
 
   show(llr: number, threshold: number): void {
     const part = Math.min(1, Math.max(0, 0.5 + (llr - threshold) / (2 * reach)));
-    this.#show(part, strings.verify.scoreOf(llr, threshold), llr >= threshold);
+    this.#show(part, strings.verify.scoreOf(decimal(llr), decimal(threshold)), llr >= threshold);
   }
 
   #show(part: number, text: string, reached: boolean): void {

@@ -2,11 +2,8 @@
 import type { Measures } from "../engine/port.js";
 import type { Limits } from "./advice.js";
 import { element } from "./dom.js";
-import { language } from "./language.js";
-import { none, strings } from "./strings.js";
-import { numbers } from "./words/numbers.js";
+import { none, strings, whole } from "./strings.js";
 
-const { whole } = numbers(language);
 const decibels = (value: number) => `${whole(value)} dB`;
 
 class Meter {

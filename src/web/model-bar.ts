@@ -1,6 +1,6 @@
 /** Progress of loading the voice model, at the top of the page. */
 import { element } from "./dom.js";
-import { strings } from "./strings.js";
+import { decimal, strings } from "./strings.js";
 
 export class ModelBar {
   readonly #bar = element("progress", { max: 1, value: 0, "aria-label": strings.model.starting });
@@ -27,7 +27,10 @@ export class ModelBar {
   }
 
   loading(have: number, all: number): void {
-    this.#state("loading", have < all ? strings.model.loading(have, all) : strings.model.starting);
+    this.#state(
+      "loading",
+      have < all ? strings.model.loading(decimal(have / 1e6), decimal(all / 1e6)) : strings.model.starting,
+    );
     this.#bar.value = have / all;
   }
 

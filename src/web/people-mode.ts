@@ -3,7 +3,7 @@ import { failureText } from "./failure.js";
 import { language } from "./language.js";
 import type { Mode, WhenReady } from "./mode.js";
 import type { Stage } from "./stage.js";
-import { strings } from "./strings.js";
+import { decimal, strings } from "./strings.js";
 import type { KnownPerson } from "./voices.js";
 
 const remark = (text: string) => element("li", { class: "nobody" }, text);
@@ -48,7 +48,7 @@ export class PeopleMode implements Mode {
     const { enrolledOn, speech, untrained, exportOf, eraseOf } = strings.people;
     const day = new Date(createdAt).toLocaleDateString(language, { dateStyle: "medium" });
     const about = template
-      ? `${enrolledOn(day)}, ${speech(template.netSpeechSeconds)}`
+      ? `${enrolledOn(day)}, ${speech(decimal(template.netSpeechSeconds))}`
       : fault
         ? strings[fault]
         : untrained;

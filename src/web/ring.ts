@@ -1,6 +1,6 @@
 /** The ring shows how much speech was heard and how loud it is, with the record button in the middle. */
 import { element, svg } from "./dom.js";
-import { strings } from "./strings.js";
+import { decimal, strings } from "./strings.js";
 
 export type RingPhase = "idle" | "asking" | "recording" | "working";
 
@@ -62,7 +62,7 @@ export class Ring {
     this.#arc.classList.toggle("empty", part === 0);
     this.#progress.setAttribute("aria-valuemax", String(target));
     this.#progress.setAttribute("aria-valuenow", Math.min(seconds, target).toFixed(1));
-    const text = strings.record.ofTarget(Math.min(seconds, target), target);
+    const text = strings.record.ofTarget(decimal(Math.min(seconds, target)), target);
     this.#amount.textContent = text;
     // Else a screen reader says percent.
     this.#progress.setAttribute("aria-valuetext", text);

@@ -242,7 +242,7 @@ test("says what is wrong with a file", async () => {
   await drop(Buffer.from("not a sound"), "notes.wav");
   expect(await advice()).toBe(strings.files.unreadable("notes.wav", strings.files.why.NOT_AUDIO));
   await drop(recordingOf(anna, 8, 1));
-  expect(await page.textContent(".detail")).toBe(strings.refusals.AUDIO_TOO_SHORT);
+  expect(await page.textContent(".detail")).toBe(strings.refusals.TOO_SHORT);
 });
 
 test("makes no connections once it is ready", async () => {

@@ -1,11 +1,7 @@
 import type { Words } from "./en.js";
-import { numbers } from "./numbers.js";
-
-const { decimal } = numbers("de");
 
 export const de: Words = {
   tagline: "Ihre Stimme, auf diesem Gerät erkannt.",
-  description: "Stimmen im Browser anlernen und prüfen. Nichts verlässt das Gerät.",
 
   modes: { enroll: "Anlernen", verify: "Prüfen", identify: "Erkennen", people: "Stimmen" },
   modesLabel: "Was möchten Sie tun?",
@@ -40,7 +36,7 @@ export const de: Words = {
     hint: "Sagen Sie, was Sie möchten. Der Wert bewegt sich beim Sprechen; er muss den Strich erreichen.",
     no: (name) => `Das ist nicht ${name}`,
     score: "Wert",
-    scoreOf: (score, needed) => `${decimal(score)}, nötig ${decimal(needed)}`,
+    scoreOf: (score, needed) => `${score}, nötig ${needed}`,
   },
 
   identify: {
@@ -52,7 +48,7 @@ export const de: Words = {
     heading: "Wird hier live gesprochen?",
     kinds: { synthetic: "Künstliche Sprache", playback: "Abgespielte Aufnahme" },
     found: { none: "kein Anzeichen", unsure: "an dieser Aufnahme nicht zu erkennen", attack: "Anzeichen gefunden" },
-    where: (start: number, end: number) => `am stärksten von ${decimal(start)} bis ${decimal(end)} s`,
+    where: (start, end) => `am stärksten von ${start} bis ${end} s`,
     matches: (name: string) => `Klingt wie ${name}, ist aber vielleicht nicht live gesprochen`,
     doNotTrust: "Die Stimme passt, klingt aber künstlich oder abgespielt. Vertrauen Sie ihr nicht.",
   },
@@ -63,7 +59,7 @@ export const de: Words = {
     loading: "Die Liste erscheint, sobald das Stimmmodell geladen ist.",
     untrained: "nicht fertig",
     enrolledOn: (day) => `angelernt am ${day}`,
-    speech: (value) => `${decimal(value)} s Sprache`,
+    speech: (value) => `${value} s Sprache`,
     export: "Exportieren",
     exportOf: (name) => `Stimmabdruck von ${name} exportieren`,
     erase: "Löschen",
@@ -96,7 +92,7 @@ export const de: Words = {
     asking: "Warten auf das Mikrofon",
     working: "Aufnahme wird ausgewertet",
     netSpeech: "Gehörte Sprache",
-    ofTarget: (have, want) => `${decimal(have)} von ${want} s`,
+    ofTarget: (have, want) => `${have} von ${want} s`,
     drop: "oder Aufnahmen hierher ziehen",
     choose: "Aufnahmen auswählen",
   },
@@ -124,11 +120,10 @@ export const de: Words = {
   },
 
   refusals: {
-    AUDIO_TOO_SHORT: "Es war zu wenig Sprache zu hören. Sprechen Sie etwas länger.",
     TOO_SHORT: "Es war zu wenig Sprache zu hören. Sprechen Sie etwas länger.",
-    AUDIO_TOO_SOFT: "Zu leise. Gehen Sie näher ans Mikrofon oder sprechen Sie lauter.",
-    AUDIO_TOO_LOUD: "Zu laut, die Aufnahme ist übersteuert. Gehen Sie weiter weg vom Mikrofon.",
-    AUDIO_TOO_NOISY: "Zu viel Lärm. Suchen Sie einen ruhigeren Ort.",
+    TOO_SOFT: "Zu leise. Gehen Sie näher ans Mikrofon oder sprechen Sie lauter.",
+    TOO_LOUD: "Zu laut, die Aufnahme ist übersteuert. Gehen Sie weiter weg vom Mikrofon.",
+    TOO_NOISY: "Zu viel Lärm. Suchen Sie einen ruhigeren Ort.",
     MULTIPLE_SPEAKERS_DETECTED: "Es war mehr als eine Person zu hören. Bitte nur eine Stimme.",
     INVALID_AUDIO: "Diese Aufnahme kann nicht gelesen werden.",
     ALREADY_ADDED: "Diese Aufnahme wurde schon hinzugefügt. Nehmen Sie eine neue auf.",
@@ -169,7 +164,7 @@ export const de: Words = {
   },
 
   model: {
-    loading: (have, all) => `Stimmmodell wird geladen: ${decimal(have / 1e6)} von ${decimal(all / 1e6)} MB`,
+    loading: (have, all) => `Stimmmodell wird geladen: ${have} von ${all} MB`,
     starting: "Stimmmodell wird gestartet",
     ready: "Stimmmodell bereit",
     failed: (why) => `Das Stimmmodell konnte nicht geladen werden: ${why}`,

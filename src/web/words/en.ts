@@ -1,11 +1,7 @@
 /** The page in English: the shape that every other language fills. */
-import { numbers } from "./numbers.js";
-
-const { decimal } = numbers("en");
 
 export const en = {
   tagline: "Your voice, recognized on this device.",
-  description: "Enroll and verify your voice in the browser. Nothing leaves the device.",
 
   modes: { enroll: "Enroll", verify: "Verify", identify: "Identify", people: "Voices" },
   modesLabel: "What to do",
@@ -38,7 +34,7 @@ export const en = {
     hint: "Say anything. The score moves as you speak; it has to reach the mark.",
     no: (name: string) => `It is not ${name}`,
     score: "Score",
-    scoreOf: (score: number, needed: number) => `${decimal(score)}, needed ${decimal(needed)}`,
+    scoreOf: (score: string, needed: string) => `${score}, needed ${needed}`,
   },
 
   identify: { hint: "Compared with every voice enrolled on this device.", no: "Nobody enrolled here" },
@@ -47,7 +43,7 @@ export const en = {
     heading: "Is it a live voice?",
     kinds: { synthetic: "Synthetic speech", playback: "Playback of a recording" },
     found: { none: "no sign of it", unsure: "unclear from this recording", attack: "signs of it" },
-    where: (start: number, end: number) => `strongest from ${decimal(start)} to ${decimal(end)} s`,
+    where: (start: string, end: string) => `strongest from ${start} to ${end} s`,
     matches: (name: string) => `It sounds like ${name}, but may not be a live voice`,
     doNotTrust: "The voice matches, but sounds synthetic or played back. Do not trust it.",
   },
@@ -58,7 +54,7 @@ export const en = {
     loading: "The list appears when the voice model is loaded.",
     untrained: "not finished",
     enrolledOn: (day: string) => `enrolled on ${day}`,
-    speech: (value: number) => `${decimal(value)} s of speech`,
+    speech: (value: string) => `${value} s of speech`,
     export: "Export",
     exportOf: (name: string) => `Export ${name}’s voiceprint`,
     erase: "Erase",
@@ -89,7 +85,7 @@ export const en = {
     asking: "Waiting for the microphone",
     working: "Checking the recording",
     netSpeech: "Speech heard",
-    ofTarget: (have: number, want: number) => `${decimal(have)} of ${want} s`,
+    ofTarget: (have: string, want: number) => `${have} of ${want} s`,
     drop: "or drop recordings here",
     choose: "Choose recordings",
   },
@@ -117,11 +113,10 @@ export const en = {
   },
 
   refusals: {
-    AUDIO_TOO_SHORT: "Too little speech was heard. Speak a little longer.",
     TOO_SHORT: "Too little speech was heard. Speak a little longer.",
-    AUDIO_TOO_SOFT: "Too soft. Move closer to the microphone, or speak up.",
-    AUDIO_TOO_LOUD: "Too loud, the recording is clipped. Move away from the microphone.",
-    AUDIO_TOO_NOISY: "Too noisy. Find a quieter place.",
+    TOO_SOFT: "Too soft. Move closer to the microphone, or speak up.",
+    TOO_LOUD: "Too loud, the recording is clipped. Move away from the microphone.",
+    TOO_NOISY: "Too noisy. Find a quieter place.",
     MULTIPLE_SPEAKERS_DETECTED: "More than one person was heard. One voice at a time.",
     INVALID_AUDIO: "This recording cannot be read.",
     ALREADY_ADDED: "This recording was already added. Record a new one.",
@@ -161,8 +156,7 @@ export const en = {
   },
 
   model: {
-    loading: (have: number, all: number) =>
-      `Loading the voice model: ${decimal(have / 1e6)} of ${decimal(all / 1e6)} MB`,
+    loading: (have: string, all: string) => `Loading the voice model: ${have} of ${all} MB`,
     starting: "Starting the voice model",
     ready: "Voice model ready",
     failed: (why: string) => `The voice model could not be loaded: ${why}`,

@@ -1,11 +1,7 @@
 import type { Words } from "./en.js";
-import { numbers } from "./numbers.js";
-
-const { decimal } = numbers("es");
 
 export const es: Words = {
   tagline: "Su voz, reconocida en este dispositivo.",
-  description: "Registre y verifique su voz en el navegador. Nada sale del dispositivo.",
 
   modes: { enroll: "Registrar", verify: "Verificar", identify: "Identificar", people: "Voces" },
   modesLabel: "¿Qué desea hacer?",
@@ -40,7 +36,7 @@ export const es: Words = {
     hint: "Diga lo que quiera. La puntuación cambia mientras habla; tiene que llegar a la marca.",
     no: (name) => `No es ${name}`,
     score: "Puntuación",
-    scoreOf: (score, needed) => `${decimal(score)}, hace falta ${decimal(needed)}`,
+    scoreOf: (score, needed) => `${score}, hace falta ${needed}`,
   },
 
   identify: {
@@ -52,7 +48,7 @@ export const es: Words = {
     heading: "¿Es una voz en vivo?",
     kinds: { synthetic: "Voz sintética", playback: "Reproducción de una grabación" },
     found: { none: "sin indicios", unsure: "no se puede saber con esta grabación", attack: "hay indicios" },
-    where: (start: number, end: number) => `más fuerte de ${decimal(start)} a ${decimal(end)} s`,
+    where: (start, end) => `más fuerte de ${start} a ${end} s`,
     matches: (name: string) => `Suena como ${name}, pero puede que no sea una voz en vivo`,
     doNotTrust: "La voz coincide, pero suena artificial o reproducida. No se fíe de ella.",
   },
@@ -63,7 +59,7 @@ export const es: Words = {
     loading: "La lista aparece cuando se carga el modelo de voz.",
     untrained: "sin terminar",
     enrolledOn: (day) => `registrada el ${day}`,
-    speech: (value) => `${decimal(value)} s de habla`,
+    speech: (value) => `${value} s de habla`,
     export: "Exportar",
     exportOf: (name) => `Exportar la huella de voz de ${name}`,
     erase: "Borrar",
@@ -95,7 +91,7 @@ export const es: Words = {
     asking: "Esperando al micrófono",
     working: "Analizando la grabación",
     netSpeech: "Habla detectada",
-    ofTarget: (have, want) => `${decimal(have)} de ${want} s`,
+    ofTarget: (have, want) => `${have} de ${want} s`,
     drop: "o arrastre aquí grabaciones",
     choose: "Elegir grabaciones",
   },
@@ -123,11 +119,10 @@ export const es: Words = {
   },
 
   refusals: {
-    AUDIO_TOO_SHORT: "Se ha oído muy poca habla. Hable un poco más.",
     TOO_SHORT: "Se ha oído muy poca habla. Hable un poco más.",
-    AUDIO_TOO_SOFT: "Demasiado bajo. Acérquese al micrófono o hable más alto.",
-    AUDIO_TOO_LOUD: "Demasiado alto, la grabación está saturada. Aléjese del micrófono.",
-    AUDIO_TOO_NOISY: "Demasiado ruido. Busque un lugar más tranquilo.",
+    TOO_SOFT: "Demasiado bajo. Acérquese al micrófono o hable más alto.",
+    TOO_LOUD: "Demasiado alto, la grabación está saturada. Aléjese del micrófono.",
+    TOO_NOISY: "Demasiado ruido. Busque un lugar más tranquilo.",
     MULTIPLE_SPEAKERS_DETECTED: "Se ha oído a más de una persona. Una sola voz, por favor.",
     INVALID_AUDIO: "Esta grabación no se puede leer.",
     ALREADY_ADDED: "Esta grabación ya se había añadido. Haga otra.",
@@ -166,7 +161,7 @@ export const es: Words = {
   },
 
   model: {
-    loading: (have, all) => `Cargando el modelo de voz: ${decimal(have / 1e6)} de ${decimal(all / 1e6)} MB`,
+    loading: (have, all) => `Cargando el modelo de voz: ${have} de ${all} MB`,
     starting: "Iniciando el modelo de voz",
     ready: "Modelo de voz listo",
     failed: (why) => `No se ha podido cargar el modelo de voz: ${why}`,

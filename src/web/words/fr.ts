@@ -1,11 +1,7 @@
 import type { Words } from "./en.js";
-import { numbers } from "./numbers.js";
-
-const { decimal } = numbers("fr");
 
 export const fr: Words = {
   tagline: "Votre voix, reconnue sur cet appareil.",
-  description: "Inscrivez et vérifiez votre voix dans le navigateur. Rien ne quitte l’appareil.",
 
   modes: { enroll: "Inscrire", verify: "Vérifier", identify: "Identifier", people: "Voix" },
   modesLabel: "Que voulez-vous faire ?",
@@ -40,7 +36,7 @@ export const fr: Words = {
     hint: "Dites ce que vous voulez. Le score évolue pendant que vous parlez ; il doit atteindre le repère.",
     no: (name) => `Ce n’est pas ${name}`,
     score: "Score",
-    scoreOf: (score, needed) => `${decimal(score)}, il faut ${decimal(needed)}`,
+    scoreOf: (score, needed) => `${score}, il faut ${needed}`,
   },
 
   identify: { hint: "Comparaison avec toutes les voix inscrites sur cet appareil.", no: "Personne d’inscrit ici" },
@@ -49,7 +45,7 @@ export const fr: Words = {
     heading: "Est-ce une voix en direct ?",
     kinds: { synthetic: "Parole de synthèse", playback: "Enregistrement rejoué" },
     found: { none: "aucun indice", unsure: "impossible à dire avec cet enregistrement", attack: "indices trouvés" },
-    where: (start: number, end: number) => `le plus net de ${decimal(start)} à ${decimal(end)} s`,
+    where: (start, end) => `le plus net de ${start} à ${end} s`,
     matches: (name: string) => `On dirait ${name}, mais la voix n’est peut-être pas en direct`,
     doNotTrust: "La voix correspond, mais semble synthétique ou rejouée. Ne vous y fiez pas.",
   },
@@ -60,7 +56,7 @@ export const fr: Words = {
     loading: "La liste apparaît quand le modèle vocal est chargé.",
     untrained: "incomplète",
     enrolledOn: (day) => `inscrite le ${day}`,
-    speech: (value) => `${decimal(value)} s de parole`,
+    speech: (value) => `${value} s de parole`,
     export: "Exporter",
     exportOf: (name) => `Exporter l’empreinte vocale de ${name}`,
     erase: "Effacer",
@@ -94,7 +90,7 @@ export const fr: Words = {
     asking: "En attente du microphone",
     working: "Analyse de l’enregistrement",
     netSpeech: "Parole détectée",
-    ofTarget: (have, want) => `${decimal(have)} sur ${want} s`,
+    ofTarget: (have, want) => `${have} sur ${want} s`,
     drop: "ou déposez des enregistrements ici",
     choose: "Choisir des enregistrements",
   },
@@ -122,11 +118,10 @@ export const fr: Words = {
   },
 
   refusals: {
-    AUDIO_TOO_SHORT: "Trop peu de parole. Parlez un peu plus longtemps.",
     TOO_SHORT: "Trop peu de parole. Parlez un peu plus longtemps.",
-    AUDIO_TOO_SOFT: "Trop faible. Rapprochez-vous du microphone ou parlez plus fort.",
-    AUDIO_TOO_LOUD: "Trop fort, l’enregistrement est saturé. Éloignez-vous du microphone.",
-    AUDIO_TOO_NOISY: "Trop de bruit. Trouvez un endroit plus calme.",
+    TOO_SOFT: "Trop faible. Rapprochez-vous du microphone ou parlez plus fort.",
+    TOO_LOUD: "Trop fort, l’enregistrement est saturé. Éloignez-vous du microphone.",
+    TOO_NOISY: "Trop de bruit. Trouvez un endroit plus calme.",
     MULTIPLE_SPEAKERS_DETECTED: "Plusieurs personnes ont été entendues. Une seule voix à la fois.",
     INVALID_AUDIO: "Cet enregistrement ne peut pas être lu.",
     ALREADY_ADDED: "Cet enregistrement a déjà été ajouté. Faites-en un nouveau.",
@@ -168,7 +163,7 @@ export const fr: Words = {
   },
 
   model: {
-    loading: (have, all) => `Chargement du modèle vocal : ${decimal(have / 1e6)} sur ${decimal(all / 1e6)} Mo`,
+    loading: (have, all) => `Chargement du modèle vocal : ${have} sur ${all} Mo`,
     starting: "Démarrage du modèle vocal",
     ready: "Modèle vocal prêt",
     failed: (why) => `Le modèle vocal n’a pas pu être chargé : ${why}`,

@@ -1,12 +1,8 @@
 import type { Words } from "./en.js";
-import { numbers } from "./numbers.js";
-
-const { decimal } = numbers("pt-BR");
 
 /** Brazilian Portuguese. */
 export const pt: Words = {
   tagline: "Sua voz, reconhecida neste dispositivo.",
-  description: "Cadastre e verifique sua voz no navegador. Nada sai do dispositivo.",
 
   modes: { enroll: "Cadastrar", verify: "Verificar", identify: "Identificar", people: "Vozes" },
   modesLabel: "O que você quer fazer?",
@@ -41,7 +37,7 @@ export const pt: Words = {
     hint: "Diga o que quiser. A pontuação muda enquanto você fala; ela precisa chegar à marca.",
     no: (name) => `Não é ${name}`,
     score: "Pontuação",
-    scoreOf: (score, needed) => `${decimal(score)}, necessário ${decimal(needed)}`,
+    scoreOf: (score, needed) => `${score}, necessário ${needed}`,
   },
 
   identify: {
@@ -53,7 +49,7 @@ export const pt: Words = {
     heading: "É uma voz ao vivo?",
     kinds: { synthetic: "Fala sintética", playback: "Gravação reproduzida" },
     found: { none: "nenhum sinal", unsure: "não dá para saber com esta gravação", attack: "há sinais" },
-    where: (start: number, end: number) => `mais forte de ${decimal(start)} a ${decimal(end)} s`,
+    where: (start, end) => `mais forte de ${start} a ${end} s`,
     matches: (name: string) => `Parece ${name}, mas pode não ser uma voz ao vivo`,
     doNotTrust: "A voz corresponde, mas parece artificial ou reproduzida. Não confie nela.",
   },
@@ -64,7 +60,7 @@ export const pt: Words = {
     loading: "A lista aparece quando o modelo de voz estiver carregado.",
     untrained: "incompleta",
     enrolledOn: (day) => `cadastrada em ${day}`,
-    speech: (value) => `${decimal(value)} s de fala`,
+    speech: (value) => `${value} s de fala`,
     export: "Exportar",
     exportOf: (name) => `Exportar a impressão vocal de ${name}`,
     erase: "Apagar",
@@ -96,7 +92,7 @@ export const pt: Words = {
     asking: "Aguardando o microfone",
     working: "Analisando a gravação",
     netSpeech: "Fala detectada",
-    ofTarget: (have, want) => `${decimal(have)} de ${want} s`,
+    ofTarget: (have, want) => `${have} de ${want} s`,
     drop: "ou solte gravações aqui",
     choose: "Escolher gravações",
   },
@@ -124,11 +120,10 @@ export const pt: Words = {
   },
 
   refusals: {
-    AUDIO_TOO_SHORT: "Houve muito pouca fala. Fale um pouco mais.",
     TOO_SHORT: "Houve muito pouca fala. Fale um pouco mais.",
-    AUDIO_TOO_SOFT: "Baixo demais. Chegue mais perto do microfone ou fale mais alto.",
-    AUDIO_TOO_LOUD: "Alto demais, a gravação está saturada. Afaste-se do microfone.",
-    AUDIO_TOO_NOISY: "Ruído demais. Procure um lugar mais silencioso.",
+    TOO_SOFT: "Baixo demais. Chegue mais perto do microfone ou fale mais alto.",
+    TOO_LOUD: "Alto demais, a gravação está saturada. Afaste-se do microfone.",
+    TOO_NOISY: "Ruído demais. Procure um lugar mais silencioso.",
     MULTIPLE_SPEAKERS_DETECTED: "Mais de uma pessoa foi ouvida. Uma voz de cada vez.",
     INVALID_AUDIO: "Não é possível ler esta gravação.",
     ALREADY_ADDED: "Esta gravação já foi adicionada. Grave uma nova.",
@@ -167,7 +162,7 @@ export const pt: Words = {
   },
 
   model: {
-    loading: (have, all) => `Carregando o modelo de voz: ${decimal(have / 1e6)} de ${decimal(all / 1e6)} MB`,
+    loading: (have, all) => `Carregando o modelo de voz: ${have} de ${all} MB`,
     starting: "Iniciando o modelo de voz",
     ready: "Modelo de voz pronto",
     failed: (why) => `Não foi possível carregar o modelo de voz: ${why}`,

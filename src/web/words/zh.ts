@@ -1,11 +1,7 @@
 import type { Words } from "./en.js";
-import { numbers } from "./numbers.js";
-
-const { decimal } = numbers("zh");
 
 export const zh: Words = {
   tagline: "您的声音，在本设备上识别。",
-  description: "在浏览器中录入并验证您的声音。任何数据都不会离开本设备。",
 
   modes: { enroll: "录入", verify: "验证", identify: "识别", people: "声音" },
   modesLabel: "选择操作",
@@ -37,7 +33,7 @@ export const zh: Words = {
     hint: "说什么都可以。得分会随着您说话而变化；标记处是需要达到的值。",
     no: (name) => `不是 ${name}`,
     score: "得分",
-    scoreOf: (score, needed) => `${decimal(score)}，需要 ${decimal(needed)}`,
+    scoreOf: (score, needed) => `${score}，需要 ${needed}`,
   },
 
   identify: { hint: "与本设备上录入的所有声音进行比较。", no: "不是这里录入的任何人" },
@@ -46,7 +42,7 @@ export const zh: Words = {
     heading: "是真人的声音吗？",
     kinds: { synthetic: "合成语音", playback: "播放的录音" },
     found: { none: "没有迹象", unsure: "从这段录音无法判断", attack: "发现迹象" },
-    where: (start: number, end: number) => `${decimal(start)} 至 ${decimal(end)} 秒最明显`,
+    where: (start, end) => `${start} 至 ${end} 秒最明显`,
     matches: (name: string) => `听起来像${name}，但可能不是真人`,
     doNotTrust: "声音相符，但听起来像是合成或播放的。请不要相信它。",
   },
@@ -57,7 +53,7 @@ export const zh: Words = {
     loading: "声音模型加载完成后显示列表。",
     untrained: "未完成",
     enrolledOn: (day) => `录入于 ${day}`,
-    speech: (value) => `${decimal(value)} 秒语音`,
+    speech: (value) => `${value} 秒语音`,
     export: "导出",
     exportOf: (name) => `导出 ${name} 的声纹`,
     erase: "删除",
@@ -87,7 +83,7 @@ export const zh: Words = {
     asking: "正在等待麦克风",
     working: "正在分析录音",
     netSpeech: "已听到的语音",
-    ofTarget: (have, want) => `${decimal(have)} / ${want} 秒`,
+    ofTarget: (have, want) => `${have} / ${want} 秒`,
     drop: "或将录音文件拖到这里",
     choose: "选择录音文件",
   },
@@ -115,11 +111,10 @@ export const zh: Words = {
   },
 
   refusals: {
-    AUDIO_TOO_SHORT: "听到的语音太少。请多说一会儿。",
     TOO_SHORT: "听到的语音太少。请多说一会儿。",
-    AUDIO_TOO_SOFT: "声音太小。请靠近麦克风，或大声一些。",
-    AUDIO_TOO_LOUD: "声音太大，录音失真。请离麦克风远一些。",
-    AUDIO_TOO_NOISY: "太吵了。请换一个安静的地方。",
+    TOO_SOFT: "声音太小。请靠近麦克风，或大声一些。",
+    TOO_LOUD: "声音太大，录音失真。请离麦克风远一些。",
+    TOO_NOISY: "太吵了。请换一个安静的地方。",
     MULTIPLE_SPEAKERS_DETECTED: "听到了不止一个人。每次只能有一个人说话。",
     INVALID_AUDIO: "无法读取这段录音。",
     ALREADY_ADDED: "这段录音已经添加过。请重新录一段。",
@@ -157,7 +152,7 @@ export const zh: Words = {
   },
 
   model: {
-    loading: (have, all) => `正在加载声音模型：${decimal(have / 1e6)} / ${decimal(all / 1e6)} MB`,
+    loading: (have, all) => `正在加载声音模型：${have} / ${all} MB`,
     starting: "正在启动声音模型",
     ready: "声音模型已就绪",
     failed: (why) => `无法加载声音模型：${why}`,
