@@ -11,12 +11,22 @@ import { compressedFormat } from "./compressed.js";
 import type { ToWavOptions } from "./port.js";
 import { compressedWav } from "./wav.js";
 
-const command = [
+/** Formats that may store their index at the end. */
+const indexedAtEnd = new Set(["MP4 or M4A", "Core Audio", "AIFF"]);
+
+/**
+ * To find an index at the end, ffmpeg needs `cache`, which copies the pipe to a temporary file without a name, and no limit for reading
+ * ahead: the default of 64 kB is a few seconds of speech. Other formats are read from the pipe, so their speech is never written to a disk.
+ */
+const inputOf = (format: string) =>
+  indexedAtEnd.has(format) ? ["-read_ahead_limit", "-1", "-i", "cache:pipe:0"] : ["-i", "pipe:0"];
+
+const commandFor = (format: string) => [
   ...["-hide_banner", "-nostdin", "-loglevel", "error", "-threads", "1"],
-  // `cache` lets ffmpeg seek back in the pipe: an MP4 may store its index at the end.
   ...["-protocol_whitelist", "cache,pipe"],
   ...["-format_whitelist", "matroska,webm,mov,mp4,m4a,3gp,mp3,ogg,flac,aac,amr,aiff,au,caf,wav"],
-  ...["-i", "cache:pipe:0", "-map", "0:a:0", "-f", "wav", "-c:a", "pcm_s16le", "pipe:1"],
+  ...inputOf(format),
+  ...["-map", "0:a:0", "-f", "wav", "-c:a", "pcm_s16le", "pipe:1"],
 ];
 
 const longestMs = 60_000;
@@ -48,7 +58,7 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
 function decoded(bytes: Uint8Array, format: string, { signal, maxBytes = mostBytes }: ToWavOptions) {
   signal?.throwIfAborted();
   return new Promise<Uint8Array>((resolve, reject) => {
-    const ffmpeg = spawn("ffmpeg", command, { env: { PATH: process.env.PATH ?? "" }, windowsHide: true });
+    const ffmpeg = spawn("ffmpeg", commandFor(format), { env: { PATH: process.env.PATH ?? "" }, windowsHide: true });
     const refuse = (error: Error) => {
       ffmpeg.kill("SIGKILL");
       reject(error);
@@ -95,5 +105,5 @@ const unreadable = (format: string, why: string) =>
 /** The last line that ffmpeg printed, without its name for the pipe. */
 function reasonOf(said: string): string {
   const lines = said.split("\n").filter((line) => line.trim() !== "" && !/seekback|Last message repeated/.test(line));
-  return (lines.at(-1) ?? "it contains no audio").replace(/^cache:pipe:0: /, "").trim();
+  return (lines.at(-1) ?? "it contains no audio").replace(/^(cache:)?pipe:0: /, "").trim();
 }

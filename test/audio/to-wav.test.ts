@@ -28,10 +28,10 @@ const formats = {
   "WAV with G.722 ADPCM": ["-c:a", "g722", "-f", "wav"],
 };
 
-function encoded(format: keyof typeof formats): Uint8Array {
+function encoded(format: string, input = original, options = formats[format as keyof typeof formats]): Uint8Array {
   // To a file: ffmpeg cannot write such an MP4 to a pipe.
   const script = 'f=$(mktemp) && ffmpeg -y -loglevel error -i pipe:0 "$@" "$f" && cat "$f"; rm -f "$f"';
-  return execFileSync("sh", ["-c", script, "sh", ...formats[format]], { input: original, maxBuffer: 2 ** 26 });
+  return execFileSync("sh", ["-c", script, "sh", ...options], { input, maxBuffer: 2 ** 26 });
 }
 
 const samplesOf = (bytes: Uint8Array) =>
@@ -65,6 +65,29 @@ describe("with ffmpeg", () => {
     const best = Math.max(...[0, 1, 2, 3, 4, 5, 6].map((by) => likeness(before, after, by)));
     expect(best).toBeGreaterThan(0.97);
     expect(likeness(before, after, 25)).toBeLessThan(best);
+  });
+
+  test.each([
+    ["MP4 or M4A", ["-c:a", "aac", "-f", "mp4"]],
+    ["Core Audio", ["-c:a", "alac", "-f", "caf"]],
+  ])("%s with its index at the end is read, however long it is", async (format, options) => {
+    const seconds = 30;
+    const recording = encoded(format, wav(speak({ speaker: 1, seconds, rateHz }), rateHz), options);
+    expect(recording.length).toBeGreaterThan(2 * 65_536 /* what ffmpeg reads ahead by default */);
+    const { rateHz: rate, frames } = readRecording(await toWav(recording));
+    expect(Math.abs(frames / rate - seconds)).toBeLessThan(0.2 /* a codec's delay and padding */);
+  });
+
+  test("speech is not written to a file, unless the index may be at the end", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "vivavoce-no-files-"));
+    const script = `#!/bin/sh\nulimit -f 0\nPATH='${process.env.PATH}'\nexec ffmpeg "$@"\n`;
+    await writeFile(join(folder, "ffmpeg"), script, { mode: 0o755 });
+    const recordings = new Map(Object.keys(formats).map((format) => [format, encoded(format)]));
+    vi.stubEnv("PATH", folder);
+    const refused: string[] = [];
+    for (const [format, recording] of recordings) await toWav(recording).catch(() => refused.push(format));
+    expect(refused).toEqual(["MP4 or M4A"]);
+    await rm(folder, { recursive: true });
   });
 
   test("WAV and bytes that are not audio stay unchanged", async () => {
