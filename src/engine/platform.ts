@@ -16,7 +16,19 @@ export interface Thread {
 }
 
 export async function compileKernels(): Promise<WebAssembly.Module> {
-  return WebAssembly.compile(await readFile(new URL("./vivavoce.wasm", import.meta.url)));
+  return WebAssembly.compile(await kernels());
+}
+
+async function kernels() {
+  try {
+    return await readFile(new URL("./vivavoce.wasm", import.meta.url));
+  } catch (error) {
+    // A bundle is in another folder; as CommonJS it has no address at all.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOENT" && code !== "ERR_INVALID_URL") throw error;
+    const what = "vivavoce.wasm is not beside the library; in a program for Node, do not bundle the package";
+    throw new Error(`${what}: mark vivavoce as external (esbuild: --external:vivavoce)`, { cause: error });
+  }
 }
 
 /** A checkout has it in models/; the package has one copy, beside the browser bundle. */
