@@ -1,7 +1,8 @@
 /** Recognizes recordings other than WAV by their first bytes: the formats that phones and web pages send. */
 
 const containers: readonly { readonly name: string; readonly at: number; readonly magic: readonly string[] }[] = [
-  { name: "MP3", at: 0, magic: ["ID3", "\xff\xfb", "\xff\xfa", "\xff\xf3", "\xff\xf2"] },
+  // Without a tag: MPEG 1, 2 and 2.5 (8 to 12 kHz, as of telephone calls), without and with a checksum.
+  { name: "MP3", at: 0, magic: ["ID3", "\xff\xfb", "\xff\xfa", "\xff\xf3", "\xff\xf2", "\xff\xe3", "\xff\xe2"] },
   { name: "AAC", at: 0, magic: ["\xff\xf1", "\xff\xf0", "\xff\xf9", "\xff\xf8"] },
   { name: "Ogg (Opus or Vorbis)", at: 0, magic: ["OggS"] },
   { name: "FLAC", at: 0, magic: ["fLaC"] },
