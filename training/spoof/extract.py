@@ -1,12 +1,13 @@
-"""python3 extract.py MIRROR WAVS OUT [left]: writes DEV, what the attack networks are measured on and never trained on. left: what they are calibrated on instead:
-the galleries that choices are made on, the corpora that training leaves out (run.sh), and of the others the voices that it holds out.
+"""python3 extract.py MIRROR WAVS OUT [left|said]: writes DEV, what the attack networks are measured on and never trained on. left: what they are calibrated on instead:
+the galleries that choices are made on, the corpora that training leaves out (run.sh), and of the others the voices that it holds out. said: what is chosen by beside LEFT: speech that
+VITS voices made of text, which its gallery publishes as MP3, and LEFT's genuine speech through the same MP3.
 
 OUT/<system>/<n>.wav as published (mono, 16 bits, the file's own rate) and OUT/list.tsv: file, genuine or attack, system. Genuine: the DEV speech corpora and
 recorded speech of the galleries' pages. At most 120 files of a system. WAVS: synthesize.py's and kokoro.py's output. Every genuine
 recording is also there replayed (system replay): a loudspeaker that training never drew (filters of another kind, another distortion), then a
 measured room of GoogleChromeLabs/web-audio-samples, at the recording's own rate.
 """
-import os, random, sys, zlib
+import os, random, subprocess, sys, zlib
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import numpy as np, soundfile
@@ -51,6 +52,25 @@ def galleries(mirror, wavs, split):
             yield label, system, got[0][: SECONDS * got[1]], got[1]
 
 
+def mp3(x, rate):
+    """Through MP3 as rhasspy/piper-samples has it: 22.05 kHz, or 16 where the voice has no more, at a variable rate of 58 to 70 kbit/s."""
+    to = 22050 if rate >= 22050 else 16000
+    raw = (np.clip(x, -1, 1) * 32767).astype("<i2").tobytes()
+    coded = subprocess.run(["ffmpeg", "-v", "error", "-f", "s16le", "-ar", str(rate), "-ac", "1", "-i", "-", "-ar", str(to), "-codec:a", "libmp3lame", "-qscale:a", "2", "-f", "mp3", "-"], input=raw, capture_output=True, check=True).stdout
+    return audio.read(coded)
+
+
+def said(mirror):
+    for _, label, system, _, read in sources.said(mirror):
+        if got := audio.read(read()):
+            yield label, system, got[0][: SECONDS * got[1]], got[1]
+    for rows in (galleries(mirror, "", "choose"), *map(speakers, corpora.TRAIN)):
+        for label, system, x, rate in rows:
+            if label == "genuine":
+                x, rate = mp3(x, rate)
+                yield label, system + " as MP3", x, rate
+
+
 def rooms(mirror):
     repo = "GoogleChromeLabs+web-audio-samples"
     for sha, path in sorted(sources.listing(mirror, repo), key=lambda r: r[1]):
@@ -86,14 +106,16 @@ def replayed(x, rate, room, chance):
 
 def main(mirror, wavs, out, left=""):
     corpora.MIRROR = mirror
-    count, chance, spaces = {}, random.Random(11), list(rooms(mirror))
+    count, chance, spaces, wanted = {}, random.Random(11), list(rooms(mirror)), [said(mirror)]
     print(len(spaces), "rooms", flush=True)
+    if left != "said":
+        wanted = [galleries(mirror, wavs, "choose" if left else "dev"), *map(speakers, corpora.TRAIN if left else ("cvau-dev", "wuw-dev", "fsdd"))]
     os.makedirs(out, exist_ok=True)
     with open(out + "/list.tsv", "w") as table:
-        for rows in (galleries(mirror, wavs, "choose" if left else "dev"), *map(speakers, corpora.TRAIN if left else ("cvau-dev", "wuw-dev", "fsdd"))):
+        for rows in wanted:
             for label, system, x, rate in rows:
                 made = [(label, system, x)]
-                if label == "genuine" and (not left or chance.random() < 0.3):
+                if label == "genuine" and left != "said" and (not left or chance.random() < 0.3):
                     made.append(("replay", "replay of " + system, replayed(x, rate, chance.choice(spaces), chance)))
                 for label, system, x in made:
                     count[system] = count.get(system, 0) + 1

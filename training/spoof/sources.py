@@ -1,7 +1,7 @@
 """Which clip is genuine and which is an attack, and by what system: rows (split, label, system, key, read) of every source.
 
 split: train, choose or dev. label: genuine, attack, or coded (recorded speech through a low-rate codec that a page compares with: neither). system: what APCER is reported by. A system or a lineage that is in DEV is never in train.
-choose: galleries of vocoders and converters that state no licence; nothing is trained on them, choices are made on them so that none is made on DEV.
+choose, said: galleries that state no licence, of vocoders and converters, and of what is made of text; nothing is trained on them, choices are made on them so that none is made on DEV.
 """
 import glob, io, os, re, subprocess
 
@@ -17,6 +17,7 @@ UNSURE = re.compile(r"/(parrotron|speechssm|nat|semisupervised|speaker_adaptatio
 
 # Shown as recorded, but through a neural codec (LOG.md 28): what VALL-E's page calls ground truth of telephone calls, and one of its prompts.
 DECODED = re.compile(r"LibriTTS/(GT/[345]|Ref/61-70970-0007)\.wav$|acoustic_maintenance/gt/[012]\.wav$")
+HEARD = re.compile(r"/(joe|arctic|l2arctic)/")  # voices of rhasspy/piper-samples that training hears too, or of the speakers whom flite and festival were built from
 FRAME = 320  # samples that Make-A-Voice's decoder makes at a time
 
 
@@ -103,6 +104,12 @@ def undecided(mirror):
     for row in gallery(mirror, "Make-A-Voice+Make-A-Voice.github.io", "choose", system("makeavoice", said), skip=lambda p: not spoken.search(p) or DEV_LINEAGE.search(p.split("_")[-1])):
         if row[1] == "attack" or not whole_frames(row[4]()):
             yield row
+
+
+def said(mirror):
+    """What is made of text, to choose by beside the galleries, most of which are copies of recordings (LOG.md 33): VITS voices of rhasspy/piper-samples as MP3, which state no licence."""
+    some = re.compile(r"speaker_[0-5]\.mp3$").search  # of the hundreds that a few voices have
+    yield from gallery(mirror, "rhasspy+piper-samples", "said", lambda p: "piper/" + p.split("/")[-2], skip=lambda p: not some(p) or HEARD.search(p))
 
 
 def whole_frames(data):
