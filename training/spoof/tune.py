@@ -11,9 +11,8 @@ import json, math, os, sys, time
 
 import numpy as np, torch, torch.nn.functional as F
 from network import FRONTS, prepared, restored
-from train import OPTIONS, SURE, Material, cropped, group, save, spoilt
+from train import OPTIONS, SURE, Material, cropped, save, spoilt
 
-SAID = "piper", "kokoro", "dittli"  # groups of networks that make speech of text
 BATCH = 128
 TUNED = dict(rate=4e-4, decay=0.02, size=96, labels=0.6, apart=0.5, mixup=0.3, drop=0.1, copies=0.35, said=0.6, line=0.25, coded=0.4)
 FRAMES = 200  # of a clip, that a residual network hears
@@ -27,10 +26,6 @@ def views(bank, rooms, out, count, network, residual):
     o, net, batches = {**OPTIONS, **TUNED}, restored(network), int(count) // BATCH
     slim = restored(residual).to(memory_format=torch.channels_last)
     material = Material(bank, "slim", (*FRONTS["narrow"], "mel"), {"persian", "dspspeech", "arabic"}, rooms, o, None)
-    families = material.draw.families
-    of_text = torch.tensor([group(material.rows[i]["family"]) in SAID for i in families.rows[families.first].tolist()])
-    for some, share in ((of_text, o["said"]), (~of_text, 1 - o["said"])):
-        families.weight[some] *= share / families.weight[some].sum()
     rows, scores, files, start = [], [], {}, time.time()
     for k in range(batches):
         good, bad, pairs, _, _, _ = material.draw(BATCH, o["copies"], 0)
@@ -118,7 +113,7 @@ def maps(folder, out, begin, seconds, options="{}"):
         loss.backward()
         optimizer.step()
         if step % 200 == 0:
-            print(step, f"{time.time() - start:.0f} s", round(float(loss), 3), flush=True)
+            print(step, f"{time.time() - start:.0f} s", round(float(loss.detach()), 3), flush=True)
     save({"x": net}, out.removesuffix(".pt") + "-")
     os.replace(out.removesuffix(".pt") + "--x.pt", out)
     json.dump(dict(kind="slim", options=o, steps=step, calibration=[1.0, 0.0]), open(out.removesuffix(".pt") + ".json", "w"))
