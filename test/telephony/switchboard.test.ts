@@ -10,7 +10,8 @@ afterEach(() => {
 
 async function started(port: number) {
   const logged: string[] = [];
-  const note = (message: string, fields?: { readonly reason?: string }) => logged.push(`${message}: ${fields?.reason}`);
+  const note = (message: string, fields?: { readonly reason?: string; readonly line?: string }) =>
+    logged.push(`${message}: ${fields?.reason}`);
   const line = lineSchema.parse({ name: "calls", scope: "default", dialect: "audiosocket", port });
   const switchboard = new Switchboard({
     lines: [line],
