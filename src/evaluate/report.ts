@@ -4,6 +4,7 @@ import { detCurve } from "./det.js";
 import { detPlot } from "./det-plot.js";
 import type { Evaluation } from "./evaluate.js";
 import { monotoneCalibration, sortedByRatio } from "./metrics.js";
+import { quantileOf } from "./quantile.js";
 import { type FigureTable, figuresOf, tablesOf } from "./tables.js";
 
 /** One self-contained page: figures, DET curve, score histograms, calibration. */
@@ -112,9 +113,15 @@ const OTHER = "var(--different)";
 const FAINT = "var(--rule)";
 
 function histogram({ trials }: Evaluation): string {
-  const scores = trials.map((trial) => trial.llr).sort((a, b) => a - b);
-  const low = scores[Math.floor(0.002 * scores.length)]!;
-  const high = scores[Math.ceil(0.998 * (scores.length - 1))]!;
+  // By kind: the few trials of the same person would all lie in the last bar of the many of different people.
+  const kinds = [true, false].map((same) =>
+    Float64Array.from(
+      trials.filter((trial) => trial.same === same),
+      (trial) => trial.llr,
+    ).sort(),
+  );
+  const low = Math.min(...kinds.map((scores) => quantileOf(scores, 0.002)));
+  const high = Math.max(...kinds.map((scores) => quantileOf(scores, 0.998)));
   const bins = 50;
   const width = (high - low) / bins || 1;
   const rows = [true, false].flatMap((same) => {

@@ -92,6 +92,20 @@ describe("the report", () => {
     expect(html).not.toMatch(/<script|(src|href)="http/);
   });
 
+  it("shows the scores of one person although there are far more of different people", () => {
+    const many = Array.from(
+      { length: 20_000 },
+      (_, i): ScoredTrial => ({ ...trials[4 * (i % 100) + 1]!, test: 100 + i }),
+    );
+    const evaluation = { ...evaluationOf(trials), trials: [...trials.filter(({ same }) => same), ...many] };
+    const { document } = parseHTML(reportHtml("DEV", [evaluation], new Date(0)));
+    const bars = [...document.querySelectorAll('svg[aria-label="Scores"] rect')].filter(
+      (bar) => bar.getAttribute("fill") === "var(--same)" && Number(bar.getAttribute("height")) > 0,
+    );
+    // 100 scores spread over 9: not in the few bars up to the highest of different people.
+    expect(bars.length).toBeGreaterThan(20);
+  });
+
   it("can be read on a phone, in the dark, by keyboard and with a screen reader", { timeout: 180_000 }, async () => {
     const browser = await launch();
     try {
