@@ -34,10 +34,10 @@ const LEAST_DIFFERENT = 100;
 /** Speakers at which own trials weigh as much as the starting calibration, for the percentile and for the spread: pairs of speakers count. */
 const LEVEL_SPEAKERS = 8;
 const SPREAD_SPEAKERS = 20;
-/** How much sets differ in the ratio at the decision point and in the logarithm of the slope (training/LOG.md 29). */
-const RATIO_DEVIATIONS = [1.5, 0.7] as const;
-/** Independent trials that a pair of speakers counts for. */
-const RATIO_TRIALS = 0.4;
+/** How much sets differ in the ratio at the decision point and in the logarithm of the slope (training/LOG.md 32). */
+const RATIO_DEVIATIONS = [0.9, 0.75] as const;
+/** Independent trials that a speaker with genuine trials counts for: there are always enough of impostors. */
+const RATIO_TRIALS = 16;
 /** Quantiles used for the impostors' percentile and spread: beyond them, few speakers give too few trials. */
 const SHARES = [0.9, 0.97] as const;
 /** Above this equal error rate, the labels are probably wrong. */
@@ -70,7 +70,7 @@ export function fitCalibration(trials: readonly ScoredTrial[], copies: readonly 
     speakers,
     sameTrials: same.length,
     differentTrials: different.length,
-    ...ratioOf(trials, same.length, different.length, speakers),
+    ...ratioOf(trials, same, different.length),
     centerShift,
     spreadFactor,
     weight,
@@ -113,9 +113,10 @@ function refuseUnfit(
  * Level and slope by logistic regression, with equal weight for both kinds of trial. A normal prior, as wide as sets differ, keeps the ratio at the
  * decision point and the logarithm of the slope near 0. Gauss-Newton over two numbers; steps are halved until they improve.
  */
-function ratioOf(trials: readonly ScoredTrial[], same: number, different: number, speakers: number) {
-  const prior = RATIO_DEVIATIONS.map((deviation) => 1 / (deviation ** 2 * RATIO_TRIALS * speakers ** 2));
-  const weightOf = (trial: ScoredTrial) => 0.5 / (trial.same ? same : different);
+function ratioOf(trials: readonly ScoredTrial[], same: readonly ScoredTrial[], different: number) {
+  const independent = RATIO_TRIALS * new Set(same.map((trial) => trial.testedSpeaker)).size;
+  const prior = RATIO_DEVIATIONS.map((deviation) => 1 / (deviation ** 2 * independent));
+  const weightOf = (trial: ScoredTrial) => 0.5 / (trial.same ? same.length : different);
   const costOf = ([turn, growth]: readonly [number, number]) => {
     const slope = Math.exp(growth);
     let cost = (prior[0]! * turn ** 2 + prior[1]! * growth ** 2) / 2;

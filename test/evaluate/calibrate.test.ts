@@ -74,6 +74,14 @@ describe("an operator's own calibration", () => {
     expect(fit.weight).toBeLessThan(0.3);
   });
 
+  test("the ratio moves less if only a few of the speakers were recorded in two sessions", () => {
+    const trials = population({ speakers: 20, genuine: 1.3 });
+    const ofThree = trials.filter(({ same, testedSpeaker }) => !same || testedSpeaker < 3);
+    const growth = (some: readonly ScoredTrial[]) => Math.log(fitCalibration(some).slope);
+    expect(growth(trials)).toBeGreaterThan(0.1);
+    expect(growth(ofThree)).toBeLessThan(0.8 * growth(trials));
+  });
+
   test("impostors that spread less than the engine's lower limit still pass at the rate that was fitted", () => {
     const trials = population({ speakers: 60, center: 0.2, spread: 0.02 });
     const fit = fitCalibration(trials);
