@@ -10,7 +10,6 @@ export {
   type EmbeddedStoreOptions,
   isPostgresUrl,
   type KeyOptions,
-  openEmbeddedMemoryStore,
   openEmbeddedStore,
   openPostgresStore,
 } from "./store/sql/open.js";

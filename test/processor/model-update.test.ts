@@ -13,8 +13,9 @@ import {
 } from "../../src/contract/index.js";
 import type { Engine } from "../../src/engine/port.js";
 import { shippedModel } from "../../src/engine/shipped-model.js";
-import { openEmbeddedMemoryStore, type SealedStore } from "../../src/postgres.js";
+import type { SealedStore } from "../../src/postgres.js";
 import { VoiceprintsProcessor } from "../../src/processor/voiceprints-processor.js";
+import { openTemporaryStore } from "../store/empty-database.js";
 import { speak, wav } from "../voice.js";
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
@@ -80,7 +81,7 @@ async function enrolled(
 
 beforeAll(async () => {
   [store, before, after] = await Promise.all([
-    openEmbeddedMemoryStore(),
+    openTemporaryStore(),
     openEngine({ workers: 0 }),
     openEngine({ workers: 0, model: updatedModel() }),
   ]);

@@ -1,13 +1,14 @@
 /** The operations on the SQL store, where everything biometric is sealed: both workflows, erasure, jobs. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Decision, DecisionReason, VoiceprintProfilesStatusJobState as State } from "../../src/contract/index.js";
-import { openEmbeddedMemoryStore, type SealedStore } from "../../src/postgres.js";
+import type { SealedStore } from "../../src/postgres.js";
+import { openTemporaryStore } from "../store/empty-database.js";
 import { take } from "./fixture-engine.js";
 import { list, openWorld, refusal } from "./world.js";
 
 let store: SealedStore;
 beforeAll(async () => {
-  store = await openEmbeddedMemoryStore();
+  store = await openTemporaryStore();
 }, 120_000);
 afterAll(() => store.close());
 

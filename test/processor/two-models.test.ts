@@ -10,9 +10,10 @@ import {
 } from "../../src/contract/index.js";
 import type { Engine } from "../../src/engine/port.js";
 import { accurateModel, shippedModel } from "../../src/engine/shipped-model.js";
-import { openEmbeddedMemoryStore, type SealedStore } from "../../src/postgres.js";
+import type { SealedStore } from "../../src/postgres.js";
 import type { Models } from "../../src/processor/models.js";
 import { VoiceprintsProcessor } from "../../src/processor/voiceprints-processor.js";
+import { openTemporaryStore } from "../store/empty-database.js";
 import { speak, wav } from "../voice.js";
 import { list } from "./world.js";
 
@@ -93,7 +94,7 @@ const revisionOf = async (profile: Id) => (await stored(profile)).template!.revi
 
 beforeAll(async () => {
   [store, first, second] = await Promise.all([
-    openEmbeddedMemoryStore(),
+    openTemporaryStore(),
     openEngine({ workers: 0, model: modelFile(shippedModel) }),
     openEngine({ workers: 0, model: modelFile(accurateModel) }),
   ]);

@@ -1,10 +1,12 @@
 /** The files of an empty database, which take seconds to create: made once, then copied. What a start adds to them is made by each test. */
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
+import { type EmbeddedStoreOptions, openEmbeddedStore, type SealedStore } from "../../src/postgres.js";
 import { makeDatabase } from "../../src/store/sql/new-database.js";
 
 // The optimizing compiler of WebAssembly costs more than the databases of a test gain from it.
@@ -33,4 +35,17 @@ export async function withEmptyDatabase(store: string): Promise<string> {
   mkdirSync(store, { recursive: true, mode: 0o700 });
   cpSync(made, join(store, "database"), { recursive: true });
   return store;
+}
+
+/** A store in a folder of its own, which is removed when the store closes. */
+export async function openTemporaryStore(options: EmbeddedStoreOptions = {}): Promise<SealedStore> {
+  const folder = mkdtempSync(join(tmpdir(), "vivavoce-store-"));
+  const store = await openEmbeddedStore(await withEmptyDatabase(folder), options);
+  return {
+    ...store,
+    async close() {
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
 }

@@ -2,30 +2,29 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test, vi } from "vitest";
-import { openEmbeddedMemoryStore } from "../../src/postgres.js";
 import { opened } from "../../src/store/damaged-profiles.js";
 import type { ListedProfile } from "../../src/store/port.js";
 import { nodeAead } from "../../src/store/seal/aead-node.js";
 import type { KeyShelf } from "../../src/store/seal/key-ring.js";
-import { createMemoryShelf } from "../../src/store/seal/shelf-memory.js";
+import { openFolderShelf } from "../../src/store/seal/shelf-folder.js";
 import type { Database } from "../../src/store/sql/database.js";
 import { openEmbeddedDatabase } from "../../src/store/sql/database-pglite.js";
 import { createSqlStore } from "../../src/store/sql/store.js";
 import { describeStoreContract } from "./contract.js";
-import { withEmptyDatabase } from "./empty-database.js";
+import { openTemporaryStore, withEmptyDatabase } from "./empty-database.js";
 import { enrollPerson, profileOf, templateOf } from "./fixtures.js";
 
-describeStoreContract("embedded PostgreSQL", { open: openEmbeddedMemoryStore });
+describeStoreContract("embedded PostgreSQL", { open: openTemporaryStore });
 
 const folder = mkdtempSync(join(tmpdir(), "vivavoce-pglite-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let made = 0;
-/** In a folder: to create one in memory takes seconds each time. */
 const newDatabase = async () =>
   openEmbeddedDatabase(join(await withEmptyDatabase(join(folder, String(++made))), "database"));
+const newShelf = () => openFolderShelf(join(folder, `keys ${++made}`), nodeAead);
 
 test("the database takes little memory for its buffers", { timeout: 180_000 }, async () => {
-  const database = await openEmbeddedDatabase(null);
+  const database = await newDatabase();
   expect(await database.query("SHOW shared_buffers")).toEqual([{ shared_buffers: "16MB" }]);
   await database.close();
 });
@@ -34,7 +33,7 @@ test("statements planned while a table was small do not read all of it when it h
   timeout: 180_000,
 }, async () => {
   const database = await newDatabase();
-  const store = await createSqlStore(database, createMemoryShelf(nodeAead));
+  const store = await createSqlStore(database, await newShelf());
   await store.documents.put("collection", "one", {});
   // As the housekeeping does after half a minute without writes; from then on the small size is known.
   await database.foreign("VACUUM");
@@ -73,7 +72,7 @@ test("after the clock was set back by months, no timer is set again and again", 
 });
 
 test("keys that could not be destroyed at once are destroyed later", { timeout: 180_000 }, async () => {
-  const shelf = createMemoryShelf(nodeAead);
+  const shelf = await newShelf();
   let away = false;
   const flaky: KeyShelf = {
     ...shelf,
@@ -105,7 +104,7 @@ test("keys that could not be destroyed at once are destroyed later", { timeout: 
 test("a scope whose keys cannot be destroyed does not keep the recordings of the others", {
   timeout: 180_000,
 }, async () => {
-  const shelf = createMemoryShelf(nodeAead);
+  const shelf = await newShelf();
   const flaky: KeyShelf = {
     ...shelf,
     async destroy(scopeId, ids) {
@@ -129,7 +128,7 @@ test("a scope whose keys cannot be destroyed does not keep the recordings of the
 });
 
 test("a store whose database cannot be closed closes its keys", { timeout: 180_000 }, async () => {
-  const [database, shelf] = [await newDatabase(), createMemoryShelf(nodeAead)];
+  const [database, shelf] = [await newDatabase(), await newShelf()];
   let areKeysClosed = false;
   const close = async () => {
     areKeysClosed = true;
@@ -142,7 +141,7 @@ test("a store whose database cannot be closed closes its keys", { timeout: 180_0
 });
 
 test("profiles erased while they are listed do not end the list early", { timeout: 180_000 }, async () => {
-  const [database, shelf] = [await newDatabase(), createMemoryShelf(nodeAead)];
+  const [database, shelf] = [await newDatabase(), await newShelf()];
   const [store, replica] = [await createSqlStore(database, shelf), await createSqlStore(database, shelf)];
   const ids: string[] = [];
   for (let i = 0; i < 5; i++) {
@@ -175,7 +174,7 @@ test("a profile written while the connection broke can be used", { timeout: 180_
       return result;
     },
   };
-  const store = await createSqlStore(flaky, createMemoryShelf(nodeAead));
+  const store = await createSqlStore(flaky, await newShelf());
   const given = profileOf("scope", "alice");
   breaks = true;
   await expect(store.profiles.create(given)).rejects.toThrow("broke");
@@ -192,7 +191,7 @@ test("a print in the row or under the name of somebody else is refused, with all
   timeout: 180_000,
 }, async () => {
   const database = await newDatabase();
-  const store = await createSqlStore(database, createMemoryShelf(nodeAead));
+  const store = await createSqlStore(database, await newShelf());
   const { profile: alice } = await enrollPerson(store, "bank", "alice", 1);
   const { profile: mallory } = await enrollPerson(store, "bank", "mallory", 2);
   const { profile: stranger } = await enrollPerson(store, "shop", "stranger", 3);

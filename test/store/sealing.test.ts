@@ -23,7 +23,6 @@ import { nodeAead } from "../../src/store/seal/aead-node.js";
 import { fromHex, KeyRing, type KeyShelf } from "../../src/store/seal/key-ring.js";
 import { openFolderShelf } from "../../src/store/seal/shelf-folder.js";
 import { openIndexedDbShelf } from "../../src/store/seal/shelf-indexeddb.js";
-import { createMemoryShelf } from "../../src/store/seal/shelf-memory.js";
 import { type Place, Vault } from "../../src/store/seal/vault.js";
 import { newId } from "./fixtures.js";
 
@@ -74,7 +73,6 @@ describe.each([
 });
 
 const shelves: [string, () => Promise<KeyShelf>, Aead][] = [
-  ["memory", async () => createMemoryShelf(nodeAead), nodeAead],
   ["a folder", () => openFolderShelf(join(root, newId("keys")), nodeAead), nodeAead],
   [
     "a folder under a master key",

@@ -1,12 +1,15 @@
 /** Embeddings are turned by their scope's secret before they are sealed: exactly reversible, and meaningless without the secret. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import type { Template } from "../../src/engine/port.js";
 import { decodeTemplate, encodeTemplate, joinProcessed, splitProcessed } from "../../src/store/encoding.js";
 import { type Aead, webAead } from "../../src/store/seal/aead.js";
 import { nodeAead } from "../../src/store/seal/aead-node.js";
-import { fromHex, KeyRing } from "../../src/store/seal/key-ring.js";
-import { createMemoryShelf } from "../../src/store/seal/shelf-memory.js";
+import { fromHex, KeyRing, type KeyShelf } from "../../src/store/seal/key-ring.js";
+import { openFolderShelf } from "../../src/store/seal/shelf-folder.js";
 import { turn, turnBack, turnBlock, turnBlockBack } from "../../src/store/seal/transform.js";
 import { type Place, Vault } from "../../src/store/seal/vault.js";
 import { processedOf } from "./fixtures.js";
@@ -157,11 +160,22 @@ test("a wrong secret is detected", async () => {
 });
 
 describe("in the vault", () => {
+  const root = mkdtempSync(join(tmpdir(), "vivavoce-transform-"));
+  const shelves: KeyShelf[] = [];
+  afterAll(async () => {
+    for (const shelf of shelves) await shelf.close();
+    rmSync(root, { recursive: true, force: true });
+  });
+  async function newShelf(): Promise<KeyShelf> {
+    const shelf = await openFolderShelf(mkdtempSync(join(root, "keys-")), nodeAead);
+    shelves.push(shelf);
+    return shelf;
+  }
   const place: Place = { scopeId: "scope", kind: "template", subjectId: "alice", recordId: "alice" };
   const plain = encodeTemplate(templateOf(new Float32Array(256).fill(1 / 16)));
 
   test("sealed data opens, also after all keys were rotated and in another process", async () => {
-    const shelf = createMemoryShelf(nodeAead);
+    const shelf = await newShelf();
     const ring = new KeyRing(shelf, nodeAead);
     const sealed = await new Vault(ring).seal(await ring.create("scope", "profile"), place, plain);
     expect(sealed[0]).toBe(2);
@@ -170,7 +184,7 @@ describe("in the vault", () => {
   });
 
   test("two processes that start at the same time have one secret", async () => {
-    const shelf = createMemoryShelf(nodeAead);
+    const shelf = await newShelf();
     const secrets = await Promise.all([1, 2, 3].map(() => new KeyRing(shelf, nodeAead).secret("scope")));
     expect(secrets[1]).toEqual(secrets[0]);
     expect(secrets[2]).toEqual(secrets[0]);
@@ -178,7 +192,7 @@ describe("in the vault", () => {
   });
 
   test("data sealed before there was a secret still opens", async () => {
-    const ring = new KeyRing(createMemoryShelf(nodeAead), nodeAead);
+    const ring = new KeyRing(await newShelf(), nodeAead);
     const { id, key } = await ring.create("scope", "profile");
     const context = new TextEncoder().encode(
       JSON.stringify(["vivavoce sealed", "scope", "template", "alice", "alice"]),
@@ -188,7 +202,7 @@ describe("in the vault", () => {
   });
 
   test("a lost secret is reported, and no other voice is returned", async () => {
-    const shelf = createMemoryShelf(nodeAead);
+    const shelf = await newShelf();
     const ring = new KeyRing(shelf, nodeAead);
     const sealed = await new Vault(ring).seal(await ring.create("scope", "profile"), place, plain);
     for await (const keys of shelf.all("\0secrets"))

@@ -1,4 +1,4 @@
-/** PostgreSQL compiled to WebAssembly, in this process: in a folder or in memory. There is one session, so all queries run one after the other. */
+/** PostgreSQL compiled to WebAssembly, in this process and a folder. There is one session, so all queries run one after the other. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Mutex, PGlite } from "@electric-sql/pglite";
@@ -10,25 +10,24 @@ import { PreparedSession } from "./prepared-session.js";
 
 const DAY_MS = 86_400_000;
 
-/** `folder` must be locked by the caller; `null` keeps everything in memory. */
+/** `folder` must be locked by the caller. */
 export async function openEmbeddedDatabase(
-  folder: string | null,
+  folder: string,
   limits: HousekeepingLimits = HOUSEKEEPING,
 ): Promise<Database> {
   // PostgreSQL's own lock: an empty one, left by a process killed while creating it, would prevent every later start.
-  if (folder !== null) await rm(join(folder, "postmaster.pid"), { force: true });
-  if (folder !== null) await prepareDatabaseFolder(folder);
+  await rm(join(folder, "postmaster.pid"), { force: true });
+  await prepareDatabaseFolder(folder);
   const open = async () => {
-    if (folder !== null) await makeDatabase(folder);
-    const startParams = [...PGlite.defaultStartParams, ...BUFFERS];
-    return PGlite.create(folder === null ? "memory://" : `file://${folder}`, { startParams });
+    await makeDatabase(folder);
+    return PGlite.create(`file://${folder}`, { startParams: [...PGlite.defaultStartParams, ...BUFFERS] });
   };
   const pglite = await open().catch(async (error: Error) => {
     // File errors of the system are clear by themselves; the database engine reports only that it stopped.
-    throw folder === null || "syscall" in error ? error : await whyItDoesNotStart(folder, error);
+    throw "syscall" in error ? error : await whyItDoesNotStart(folder, error);
   });
   // A new folder has the system's default permissions.
-  if (folder !== null) await prepareDatabaseFolder(folder);
+  await prepareDatabaseFolder(folder);
   // Old log files are removed, not recycled: they contain erased data.
   // A statement keeps its plan. Without `enable_seqscan = off`, one planned for a small table would read every row of it however large it gets.
   await pglite.exec("SET wal_recycle = off; SET maintenance_work_mem = '8MB'; SET enable_seqscan = off");

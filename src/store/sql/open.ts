@@ -4,7 +4,6 @@ import { lockFolder } from "../folder-lock.js";
 import { nodeAead } from "../seal/aead-node.js";
 import type { KeyShelf } from "../seal/key-ring.js";
 import { openFolderShelf } from "../seal/shelf-folder.js";
-import { createMemoryShelf } from "../seal/shelf-memory.js";
 import { openPostgresShelf } from "../seal/shelf-postgres.js";
 import type { Database } from "./database.js";
 import { createSqlStore, type SealedStore, type SqlStoreOptions } from "./store.js";
@@ -52,17 +51,12 @@ export async function openEmbeddedStore(folder: string, options: EmbeddedStoreOp
   }
 }
 
-/** The embedded PostgreSQL in memory, lost when the process ends: the complete SQL store for tests. */
-export function openEmbeddedMemoryStore(options: SqlStoreOptions = {}): Promise<SealedStore> {
-  return createOver(createMemoryShelf(nodeAead), () => openEmbeddedDatabase(null), options);
-}
-
 // Each database engine is loaded on demand: a program uses one of the two.
 async function openPostgresDatabase(url: string): Promise<Database> {
   return (await import("./database-pg.js")).openPostgresDatabase(url);
 }
 
-async function openEmbeddedDatabase(folder: string | null): Promise<Database> {
+async function openEmbeddedDatabase(folder: string): Promise<Database> {
   return (await import("./database-pglite.js")).openEmbeddedDatabase(folder);
 }
 
