@@ -1,21 +1,31 @@
 import { SealError, StoreError } from "./errors.js";
 
-/**
- * The same parts of a store; their methods throw once it is closed, also those that were waiting for the database then. `faultOf` turns what
- * the database throws into an error of a store.
- */
+/** What else happens to what goes into a store and comes out. */
+export interface Guard {
+  /** Turns what the database throws into an error of a store. */
+  readonly faultOf?: (error: unknown) => unknown;
+  /** Applied to arguments and answers. */
+  readonly across?: (value: unknown) => unknown;
+}
+
+/** The same parts of a store; their methods throw once it is closed, also those that were waiting for the database then. */
 export function refuseWhenClosed<Parts extends object>(
   parts: Parts,
   isClosed: () => boolean,
-  faultOf = (error: unknown) => error,
+  guard: Guard = {},
 ): Parts {
-  const guard = (part: object) => guarded(part, isClosed, faultOf);
-  return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, guard(part)])) as Parts;
+  return Object.fromEntries(
+    Object.entries(parts).map(([name, part]) => [name, guarded(part, isClosed, guard)]),
+  ) as Parts;
 }
 
 type Method = (...values: unknown[]) => Promise<unknown> | AsyncIterable<unknown>;
 
-function guarded(part: object, isClosed: () => boolean, faultOf: (error: unknown) => unknown): object {
+function guarded(
+  part: object,
+  isClosed: () => boolean,
+  { faultOf = (error) => error, across = (value) => value }: Guard,
+): object {
   const assertOpen = () => {
     if (isClosed()) throw closed();
   };
@@ -35,7 +45,7 @@ function guarded(part: object, isClosed: () => boolean, faultOf: (error: unknown
   }
   const answer = async (method: Method, values: unknown[]) => {
     assertOpen();
-    return (method(...values) as Promise<unknown>).catch(rethrow);
+    return across(await (method(...values.map(across)) as Promise<unknown>).catch(rethrow));
   };
   const methods = Object.entries(part).map(([name, method]: [string, Method]) => [
     name,

@@ -5,7 +5,6 @@
  *   | header bytes, u32 | header, UTF-8 | zeros to a multiple of 4 | floats |
  */
 import type { Template, VoiceWindow } from "../engine/port.js";
-import { jsonOf } from "./copy.js";
 import type { PlainProcessed, ProcessedAudio } from "./port.js";
 
 const encoder = new TextEncoder();
@@ -66,7 +65,12 @@ export function joinProcessed(plain: PlainProcessed, content: Uint8Array): Proce
   return { ...plain, voice: { windows, embedding }, voiceClass: header.voiceClass };
 }
 
-export const encodeJson = (value: unknown): Uint8Array => encoder.encode(jsonOf(value));
+export function encodeJson(value: unknown): Uint8Array {
+  const text = JSON.stringify(value);
+  if (text === undefined) throw new TypeError(`a document must be a JSON value, got ${typeof value}`);
+  return encoder.encode(text);
+}
+
 export const decodeJson = (bytes: Uint8Array) => JSON.parse(decoder.decode(bytes));
 
 const FLOAT_BYTES = 4;

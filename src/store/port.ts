@@ -34,20 +34,6 @@ export interface Session {
   readonly stoppedAt: number | null;
 }
 
-/** Whether what was recorded in the session is removed by `expire`. */
-export const hasExpired = (
-  { startedAt, stoppedAt }: Session,
-  stoppedBefore: number,
-  abandonedBefore = Number.NEGATIVE_INFINITY,
-): boolean => (stoppedAt === null ? startedAt < abandonedBefore : stoppedAt < stoppedBefore);
-
-/** The session, if it was started or stopped after `now`, as if that had been now. */
-export const cappedAt = <S extends Session>(session: S, now: number): S => ({
-  ...session,
-  startedAt: Math.min(session.startedAt, now),
-  stoppedAt: session.stoppedAt === null ? null : Math.min(session.stoppedAt, now),
-});
-
 /** One check of a session, as GetSessionDecision fuses them. Numbers are the contract's enumerations. */
 export interface Check {
   readonly id: Id;

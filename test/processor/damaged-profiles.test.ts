@@ -7,7 +7,7 @@ import {
   VoiceprintProfilesStatusJobState as State,
   VoiceprintProfileStatus as Status,
 } from "../../src/contract/index.js";
-import { openDatabase } from "../../src/store/indexeddb/schema.js";
+import { openDatabase } from "../../src/store/indexeddb/database.js";
 import { openIndexedDbStore } from "../../src/store/indexeddb/store.js";
 import type { Store } from "../../src/store/port.js";
 import { Voiceprints } from "../../src/voiceprints.js";

@@ -1,7 +1,7 @@
 import "fake-indexeddb/auto";
 import { deleteDB } from "idb";
 import { expect, test, vi } from "vitest";
-import { openDatabase } from "../../src/store/indexeddb/schema.js";
+import { openDatabase } from "../../src/store/indexeddb/database.js";
 import { openIndexedDbStore } from "../../src/store/indexeddb/store.js";
 import { openIndexedDbShelf } from "../../src/store/seal/shelf-indexeddb.js";
 import { DOCUMENT_SCOPE } from "../../src/store/seal/vault.js";

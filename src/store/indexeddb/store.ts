@@ -6,20 +6,16 @@ import { typeName } from "../../type-name.js";
 import { refuseWhenClosed } from "../closed.js";
 import { SealError, StoreError } from "../errors.js";
 import type { Store } from "../port.js";
+import { finishErasures } from "../records/erasure.js";
+import type { OtherPages } from "../records/jobs.js";
+import { createRecordStore } from "../records/store.js";
+import type { StoreDatabase } from "../records/tables.js";
 import { webAead } from "../seal/aead.js";
 import { KeyRing, type KeyShelf } from "../seal/key-ring.js";
 import { openIndexedDbShelf } from "../seal/shelf-indexeddb.js";
 import { Vault } from "../seal/vault.js";
 import { openingFault, storeFault } from "./browser-faults.js";
-import type { IdbContext } from "./context.js";
-import { createDocuments } from "./documents.js";
-import { finishErasures } from "./erasure.js";
-import { createGroups } from "./groups.js";
-import { createJobs } from "./jobs.js";
-import { createOwners, createProfiles } from "./profiles.js";
-import { createMedia, createProcessed } from "./recordings.js";
-import { openDatabase, type StoreDatabase } from "./schema.js";
-import { createEngagements, createSessions } from "./sessions.js";
+import { openDatabase } from "./database.js";
 
 /** For tests; a page does not need it. */
 export interface IndexedDbStoreOptions {
@@ -57,9 +53,9 @@ export async function openIndexedDbStore(
     ring = new KeyRing(shelf, webAead);
     db = await openDatabase(name);
     await bindKeys(db, shelf);
-    const context: IdbContext = { db, vault: new Vault(ring), now: options.now ?? Date.now };
+    const context = { db, vault: new Vault(ring), now: options.now ?? Date.now };
     await finishErasures(context);
-    return compose(context, name);
+    return withKeys(ring, createRecordStore(context, { others: otherPages(name), faultOf: storeFault }));
   } catch (error) {
     db?.close();
     await ring?.close();
@@ -67,43 +63,41 @@ export async function openIndexedDbStore(
   }
 }
 
-function compose(context: IdbContext, name: string): IndexedDbStore {
-  const { ring } = context.vault;
-  const { jobs, stop } = createJobs(context, name);
+function withKeys(ring: KeyRing, store: Store): IndexedDbStore {
   let open = true;
-  let closing: Promise<void> | null = null;
-  const parts = {
-    engagements: createEngagements(context),
-    sessions: createSessions(context),
-    media: createMedia(context),
-    processed: createProcessed(context),
-    owners: createOwners(context),
-    profiles: createProfiles(context),
-    groups: createGroups(context),
-    jobs,
-    documents: createDocuments(context),
-    keys: { rotate: (scopeId: string) => ring.rotate(scopeId), rotateAll: () => ring.rotateAll() },
-  };
+  const keys = { rotate: (scopeId: string) => ring.rotate(scopeId), rotateAll: () => ring.rotateAll() };
   return {
-    ...refuseWhenClosed(parts, () => !open, storeFault),
-    close() {
-      closing ??= (async () => {
-        await stop();
-        open = false;
-        context.db.close();
-        await ring.close();
-      })();
-      return closing;
+    ...store,
+    ...refuseWhenClosed({ keys }, () => !open, { faultOf: storeFault }),
+    async close() {
+      await store.close();
+      open = false;
+      await ring.close();
     },
   };
 }
 
+const otherPages = (name: string): OtherPages => ({
+  pollMs: 2_000,
+  // If the browser has locks between pages, the work waits for the lock; otherwise there is only one page.
+  async whileAlone(signal, work) {
+    const locks = (globalThis.navigator as Navigator | undefined)?.locks;
+    if (!locks) return work();
+    try {
+      await locks.request(`vivavoce jobs ${name}`, { signal }, work);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  },
+});
+
 /** A database records which keys sealed it and accepts no others. */
 async function bindKeys(db: StoreDatabase, { identity }: KeyShelf): Promise<void> {
-  const tx = db.transaction("settings", "readwrite");
-  const bound = await tx.store.get("key-ring");
-  if (bound === undefined) await tx.store.put(identity, "key-ring");
-  await tx.done;
+  const bound = await db.transact(["settings"], async ({ settings }) => {
+    const known = await settings.get("key-ring");
+    if (known === undefined) await settings.put(identity, "key-ring");
+    return known;
+  });
   if (bound !== undefined && bound !== identity)
     throw new SealError("wrong-key", "the keys of this store are missing, so its data can no longer be read");
 }

@@ -2,7 +2,7 @@
  * Keys in a browser, in a separate IndexedDB database. Scope keys are WebCrypto keys that cannot be exported, not even by the page.
  */
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
-import { within } from "../indexeddb/schema.js";
+import { within } from "../records/tables.js";
 import { randomBytes } from "./aead.js";
 import { type KeyId, type KeyShelf, toHex, type WrappedKey } from "./key-ring.js";
 

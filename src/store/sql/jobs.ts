@@ -3,7 +3,7 @@
  * worker dies. Started with the first job or the first worker, because it adds its own tables and timers.
  */
 import type PgBoss from "pg-boss";
-import { ENDED_STATES, FAILED_STATE, UNFINISHED_STATES } from "../job-queue.js";
+import { ENDED_STATES, FAILED_STATE, UNFINISHED_STATES } from "../job-states.js";
 import type { Id, Job, Store } from "../port.js";
 import { inStoreWords, type SqlContext } from "./context.js";
 import type { Database, Queries } from "./database.js";

@@ -1,33 +1,24 @@
 /** Groups and watchlists. */
-import { groupName, groupSize, hasMember, membersOnce, withMembers, withoutMembers } from "../group-record.js";
-import type { Group, GroupKind, Id, Members, Store } from "../port.js";
-import type { IdbContext } from "./context.js";
-import { afterId, inStoreWords, type StoredGroup, within } from "./schema.js";
+import type { Group, GroupKind, GroupName, GroupSize, Id, Members, Store } from "../port.js";
+import type { RecordContext } from "./context.js";
+import { afterId, inStoreWords, type StoredGroup, within } from "./tables.js";
 
-export function createGroups({ db }: IdbContext): Store["groups"] {
+export function createGroups({ db }: RecordContext): Store["groups"] {
   async function find(scopeId: Id, kind: GroupKind, id: Id): Promise<StoredGroup | null> {
     const group = await db.get("groups", [scopeId, id]);
     return group?.kind === kind ? group : null;
   }
 
   /** `null` deletes. */
-  async function change(
-    scopeId: Id,
-    kind: GroupKind,
-    id: Id,
-    next: (group: Group) => Members | null,
-  ): Promise<boolean> {
-    const tx = db.transaction("groups", "readwrite");
-    const group = await tx.store.get([scopeId, id]);
-    const found = group?.kind === kind;
-    if (found) {
+  const change = (scopeId: Id, kind: GroupKind, id: Id, next: (group: Group) => Members | null): Promise<boolean> =>
+    db.transact(["groups"], async ({ groups }) => {
+      const group = await groups.get([scopeId, id]);
+      if (group?.kind !== kind) return false;
       const changed = next(group);
-      if (changed) await tx.store.put({ ...group, ...changed, version: (group.version ?? 0) + 1 });
-      else await tx.store.delete([scopeId, id]);
-    }
-    await tx.done;
-    return found;
-  }
+      if (changed) await groups.put({ ...group, ...changed, version: (group.version ?? 0) + 1 });
+      else await groups.delete([scopeId, id]);
+      return true;
+    });
 
   return {
     async create(group) {
@@ -69,3 +60,28 @@ export function createGroups({ db }: IdbContext): Store["groups"] {
 function plainGroup({ version: _, ...group }: StoredGroup): Group {
   return group;
 }
+
+const groupName = ({ id, scopeId, kind, tag }: Group): GroupName => ({ id, scopeId, kind, tag });
+
+const groupSize = (group: Group): GroupSize => ({
+  ...groupName(group),
+  profiles: group.profileIds.length,
+  owners: group.ownerIds.length,
+});
+
+const hasMember = ({ profileIds, ownerIds }: Members, profileId: Id, ownerId: Id): boolean =>
+  profileIds.includes(profileId) || ownerIds.includes(ownerId);
+
+/** Each member once. */
+const membersOnce = ({ profileIds, ownerIds }: Members): Members => ({
+  profileIds: [...new Set(profileIds)],
+  ownerIds: [...new Set(ownerIds)],
+});
+
+const withMembers = (group: Members, { profileIds, ownerIds }: Members): Members =>
+  membersOnce({ profileIds: [...group.profileIds, ...profileIds], ownerIds: [...group.ownerIds, ...ownerIds] });
+
+export const withoutMembers = (group: Members, { profileIds, ownerIds }: Members): Members => ({
+  profileIds: group.profileIds.filter((member) => !profileIds.includes(member)),
+  ownerIds: group.ownerIds.filter((member) => !ownerIds.includes(member)),
+});

@@ -14,13 +14,13 @@ import {
 } from "../port.js";
 import type { DataKey } from "../seal/key-ring.js";
 import { profilePlace, segmentPlace } from "../seal/vault.js";
-import { type IdbContext, markPrintChanged } from "./context.js";
+import { markPrintChanged, type RecordContext } from "./context.js";
 import { eraseProfile } from "./erasure.js";
-import { afterId, inStoreWords, type StoredProfile, type StoredSegment, within } from "./schema.js";
+import { afterId, inStoreWords, keysBetween, type StoredProfile, type StoredSegment, within } from "./tables.js";
 
 const PRINTS_AT_ONCE = 500;
 
-export function createOwners({ db }: IdbContext): Store["owners"] {
+export function createOwners({ db }: RecordContext): Store["owners"] {
   return {
     async find(scopeId, kind, externalId) {
       return (await db.getFromIndex("owners", "name", [scopeId, kind, externalId])) ?? null;
@@ -32,7 +32,7 @@ export function createOwners({ db }: IdbContext): Store["owners"] {
   };
 }
 
-export function createProfiles(context: IdbContext): Store["profiles"] {
+export function createProfiles(context: RecordContext): Store["profiles"] {
   const { db, vault } = context;
 
   async function findStored(scopeId: Id, kind: string, externalId: string, tag: string) {
@@ -69,8 +69,9 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
   }
 
   async function storedOf(scopeId: Id, ids: readonly Id[]): Promise<StoredProfile[]> {
-    const tx = db.transaction("profiles");
-    const stored = await Promise.all([...new Set(ids)].map((id) => tx.store.get([scopeId, id])));
+    const stored = await db.transact(["profiles"], ({ profiles }) =>
+      Promise.all([...new Set(ids)].map((id) => profiles.get([scopeId, id]))),
+    );
     return stored.flatMap((profile) => profile ?? []);
   }
 
@@ -108,29 +109,24 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       const key = await vault.ring.create(scopeId, "profile");
       const sealed =
         template && (await vault.seal(key, profilePlace("template", scopeId, id), encodeTemplate(template)));
-      const tx = db.transaction(["owners", "profiles", "scopes", "printChanges"], "readwrite");
-      const { kind, externalId } = given.owner;
-      const known = await tx.objectStore("owners").index("name").get([scopeId, kind, externalId]);
-      const owner = known ?? given.owner;
-      const taken = await tx.objectStore("profiles").index("tag").getKey([scopeId, owner.id, tag]);
-      if (taken) {
-        await tx.done;
-        await vault.ring.destroy(scopeId, [key.id]);
-        return null;
-      }
-      const stored: StoredProfile = { ...plain, id, scopeId, tag, owner, generation: 0, keyId: key.id, sealed };
-      const write = async () => {
-        await tx.objectStore("profiles").add(stored);
-        if (!known) await tx.objectStore("owners").add(owner);
-        const scopes = tx.objectStore("scopes");
-        if (sealed) await markPrintChanged(tx, scopeId, id);
+      let stored: StoredProfile | undefined;
+      const write = db.transact(["owners", "profiles", "scopes", "printChanges"], async (tables) => {
+        const { owners, profiles, scopes } = tables;
+        const { kind, externalId } = given.owner;
+        const known = await owners.index("name").get([scopeId, kind, externalId]);
+        const owner = known ?? given.owner;
+        if (await profiles.index("tag").getKey([scopeId, owner.id, tag])) return undefined;
+        const next = { ...plain, id, scopeId, tag, owner, generation: 0, keyId: key.id, sealed };
+        await profiles.add(next);
+        if (!known) await owners.add(owner);
+        if (sealed) await markPrintChanged(tables, scopeId, id);
         else if (!(await scopes.get(scopeId))) await scopes.put({ scopeId, printsVersion: 0 });
-      };
+        return next;
+      });
       try {
-        await inStoreWords(id, Promise.all([write(), tx.done]));
-      } catch (error) {
-        await vault.ring.destroy(scopeId, [key.id]);
-        throw error;
+        stored = await inStoreWords(id, write);
+      } finally {
+        if (!stored) await vault.ring.destroy(scopeId, [key.id]);
       }
       return readOne(scopeId, stored);
     },
@@ -176,22 +172,18 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       const key = await keyOfProfile(scopeId, await db.get("profiles", [scopeId, id]));
       if (!key) return "missing";
       const stored = await sealSegment(key, scopeId, id, segment);
-      const tx = db.transaction(["profiles", "segments"], "readwrite");
-      const answer = await (async () => {
-        const profile = await tx.objectStore("profiles").get([scopeId, id]);
+      return db.transact(["profiles", "segments"], async ({ profiles, segments }) => {
+        const profile = await profiles.get([scopeId, id]);
         if (!profile) return "missing";
-        const there = await tx.objectStore("segments").index("enrolled").getKey([scopeId, id, stored.audioModelId]);
-        if (there) return "already";
+        if (await segments.index("enrolled").getKey([scopeId, id, stored.audioModelId])) return "already";
         const { printType } = segment.processed;
         if (profile.printType !== null && profile.printType !== printType) return "wrong-type";
         if (profile.generation !== generation) return "moved";
-        const position = await tx.objectStore("segments").count(within(scopeId, id));
-        await tx.objectStore("segments").add({ ...stored, position });
-        await tx.objectStore("profiles").put({ ...profile, printType, generation: generation + 1 });
+        const position = await segments.count(within(scopeId, id));
+        await segments.add({ ...stored, position });
+        await profiles.put({ ...profile, printType, generation: generation + 1 });
         return "added";
-      })();
-      await tx.done;
-      return answer;
+      });
     },
 
     async train(scopeId, id, generation, { template, status, printVersion, segments }) {
@@ -201,31 +193,27 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       const sealed = await vault.seal(key, profilePlace("template", scopeId, id), encodeTemplate(template));
       const stored: Omit<StoredSegment, "position">[] = [];
       for (const segment of segments ?? []) stored.push(await sealSegment(key, scopeId, id, segment));
-      const tx = db.transaction(["profiles", "segments", "scopes", "printChanges"], "readwrite");
-      const profile = await tx.objectStore("profiles").get([scopeId, id]);
-      const unmoved = profile?.generation === generation;
-      if (unmoved) {
-        const next = { ...profile, sealed, status, printVersion, generation: generation + 1 };
-        await tx.objectStore("profiles").put(next);
+      return db.transact(["profiles", "segments", "scopes", "printChanges"], async (tables) => {
+        const profile = await tables.profiles.get([scopeId, id]);
+        if (profile?.generation !== generation) return false;
+        await tables.profiles.put({ ...profile, sealed, status, printVersion, generation: generation + 1 });
         if (segments) {
-          await tx.objectStore("segments").delete(within(scopeId, id));
-          for (const [position, segment] of stored.entries())
-            await tx.objectStore("segments").add({ ...segment, position });
+          await tables.segments.delete(within(scopeId, id));
+          for (const [position, segment] of stored.entries()) await tables.segments.add({ ...segment, position });
         }
-        await markPrintChanged(tx, scopeId, id);
-      }
-      await tx.done;
-      return unmoved;
+        await markPrintChanged(tables, scopeId, id);
+        return true;
+      });
     },
 
-    async setConsent(scopeId, id, consent) {
-      const tx = db.transaction(["profiles", "scopes", "printChanges"], "readwrite");
-      const profile = await tx.objectStore("profiles").get([scopeId, id]);
-      if (profile) await tx.objectStore("profiles").put({ ...profile, consent, generation: profile.generation + 1 });
-      if (profile?.sealed) await markPrintChanged(tx, scopeId, id);
-      await tx.done;
-      return profile !== undefined;
-    },
+    setConsent: (scopeId, id, consent) =>
+      db.transact(["profiles", "scopes", "printChanges"], async (tables) => {
+        const profile = await tables.profiles.get([scopeId, id]);
+        if (!profile) return false;
+        await tables.profiles.put({ ...profile, consent, generation: profile.generation + 1 });
+        if (profile.sealed) await markPrintChanged(tables, scopeId, id);
+        return true;
+      }),
 
     erase: (scopeId, id, onUnopened) => eraseProfile(context, scopeId, id, onUnopened),
 
@@ -244,14 +232,13 @@ export function createProfiles(context: IdbContext): Store["profiles"] {
       return (await db.get("scopes", scopeId))?.printsVersion ?? 0;
     },
 
-    async printsChangedSince(scopeId, version) {
-      const tx = db.transaction(["scopes", "printChanges"]);
-      const current = (await tx.objectStore("scopes").get(scopeId))?.printsVersion ?? 0;
-      const since = version > current ? 0 : version;
-      const range = IDBKeyRange.bound([scopeId, since], [scopeId, []], true);
-      const changes = await tx.objectStore("printChanges").index("version").getAll(range);
-      await tx.done;
-      return { version: current, ids: changes.map(({ profileId }) => profileId) };
-    },
+    printsChangedSince: (scopeId, version) =>
+      db.transact(["scopes", "printChanges"], async ({ scopes, printChanges }) => {
+        const current = (await scopes.get(scopeId))?.printsVersion ?? 0;
+        const since = version > current ? 0 : version;
+        const range = keysBetween([scopeId, since], [scopeId, []], true);
+        const changes = await printChanges.index("version").getAll(range);
+        return { version: current, ids: changes.map(({ profileId }) => profileId) };
+      }),
   };
 }

@@ -5,23 +5,24 @@ import type { Store } from "../port.js";
 import { purgingNowAndThen } from "../purging.js";
 import type { DataKey } from "../seal/key-ring.js";
 import { DOCUMENT_SCOPE, documentPlace } from "../seal/vault.js";
-import type { IdbContext } from "./context.js";
-import { type StoredDocument, within } from "./schema.js";
+import type { RecordContext } from "./context.js";
+import { type StoredDocument, within } from "./tables.js";
 
 const KEY_SETTING = "document-key";
 
-export function createDocuments({ db, vault, now }: IdbContext): Store["documents"] {
+export function createDocuments({ db, vault, now }: RecordContext): Store["documents"] {
   async function documentKey(): Promise<DataKey> {
     return untilUncontended("the key of the documents", async () => {
       const id = await db.get("settings", KEY_SETTING);
       const known = id && (await vault.key(DOCUMENT_SCOPE, id));
       if (known) return known;
       const made = await vault.ring.create(DOCUMENT_SCOPE, "session");
-      const tx = db.transaction("settings", "readwrite");
-      const free = (await tx.store.get(KEY_SETTING)) === id;
-      if (free) await tx.store.put(made.id, KEY_SETTING);
-      await tx.done;
-      if (free) return made;
+      const isFree = await db.transact(["settings"], async ({ settings }) => {
+        const free = (await settings.get(KEY_SETTING)) === id;
+        if (free) await settings.put(made.id, KEY_SETTING);
+        return free;
+      });
+      if (isFree) return made;
       await vault.ring.destroy(DOCUMENT_SCOPE, [made.id]);
     });
   }
@@ -33,11 +34,12 @@ export function createDocuments({ db, vault, now }: IdbContext): Store["document
   const isLive = (stored: StoredDocument | undefined): stored is StoredDocument =>
     stored !== undefined && (stored.expiresAt === null || stored.expiresAt > now());
 
-  const purgeNowAndThen = purgingNowAndThen(now, async () => {
-    const tx = db.transaction("documents", "readwrite");
-    for await (const cursor of tx.store) if (!isLive(cursor.value)) await cursor.delete();
-    await tx.done;
-  });
+  const purgeNowAndThen = purgingNowAndThen(now, () =>
+    db.transact(["documents"], async ({ documents }) => {
+      const expired = (await documents.getAll()).filter((stored) => !isLive(stored));
+      for (const { collection, id } of expired) await documents.delete([collection, id]);
+    }),
+  );
 
   async function open({ collection, id, sealed }: StoredDocument): Promise<unknown | null> {
     const bytes = await vault.open(documentPlace(collection, id), sealed);
@@ -56,11 +58,11 @@ export function createDocuments({ db, vault, now }: IdbContext): Store["document
     async insert(collection, id, document, expiresAt = null) {
       const sealed = await seal(collection, id, document);
       await purgeNowAndThen();
-      const tx = db.transaction("documents", "readwrite");
-      const free = !isLive(await tx.store.get([collection, id]));
-      if (free) await tx.store.put({ collection, id, expiresAt, sealed });
-      await tx.done;
-      return free;
+      return db.transact(["documents"], async ({ documents }) => {
+        const free = !isLive(await documents.get([collection, id]));
+        if (free) await documents.put({ collection, id, expiresAt, sealed });
+        return free;
+      });
     },
     async update(collection, id, change) {
       await untilUncontended(`document ${id}`, async () => {
@@ -69,24 +71,20 @@ export function createDocuments({ db, vault, now }: IdbContext): Store["document
         const next = change(before && (await open(before)));
         if (next === undefined) return true;
         const sealed = next === null ? null : await seal(collection, id, next);
-        const tx = db.transaction("documents", "readwrite");
-        const unchanged = sameBytes((await tx.store.get([collection, id]))?.sealed, read?.sealed);
-        if (unchanged && sealed) {
-          await tx.store.put({ collection, id, expiresAt: before?.expiresAt ?? null, sealed });
-        } else if (unchanged) {
-          await tx.store.delete([collection, id]);
-        }
-        await tx.done;
-        return unchanged || undefined;
+        return db.transact(["documents"], async ({ documents }) => {
+          if (!sameBytes((await documents.get([collection, id]))?.sealed, read?.sealed)) return undefined;
+          if (sealed) await documents.put({ collection, id, expiresAt: before?.expiresAt ?? null, sealed });
+          else await documents.delete([collection, id]);
+          return true;
+        });
       });
     },
-    async delete(collection, id) {
-      const tx = db.transaction("documents", "readwrite");
-      const live = isLive(await tx.store.get([collection, id]));
-      await tx.store.delete([collection, id]);
-      await tx.done;
-      return live;
-    },
+    delete: (collection, id) =>
+      db.transact(["documents"], async ({ documents }) => {
+        const live = isLive(await documents.get([collection, id]));
+        await documents.delete([collection, id]);
+        return live;
+      }),
     async list(collection) {
       const stored = (await db.getAll("documents", within(collection))).filter(isLive);
       const sealed = stored.map(({ id, sealed: bytes }) => ({ place: documentPlace(collection, id), bytes }));

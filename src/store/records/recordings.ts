@@ -2,18 +2,18 @@
 import { untilUncontended } from "../contention.js";
 import { joinProcessed, splitProcessed } from "../encoding.js";
 import { StoreError } from "../errors.js";
-import { type Check, hasExpired, type Id, type ProcessedAudio, type Store, withoutModel } from "../port.js";
+import { type Check, type Id, type ProcessedAudio, type Session, type Store, withoutModel } from "../port.js";
 import type { DataKey, DoomedKey } from "../seal/key-ring.js";
 import { type Place, recordingPlace } from "../seal/vault.js";
-import { destroyDoomed, type IdbContext } from "./context.js";
-import { inStoreWords, type StoredMedia, type StoredProcessed, within } from "./schema.js";
+import { destroyDoomed, type RecordContext } from "./context.js";
+import { inStoreWords, type StoredMedia, type StoredProcessed, tableOf, within } from "./tables.js";
 
 /** The two kinds of recordings differ in where they are stored and which key seals them. */
 export type RecordingKind = "media" | "processed";
 
 export const KEY = { media: "mediaKey", processed: "modelKey" } as const;
 
-export function createMedia(context: IdbContext): Store["media"] {
+export function createMedia(context: RecordContext): Store["media"] {
   const { db, vault } = context;
   return {
     async add({ audio, ...plain }, enrolledIn) {
@@ -35,7 +35,7 @@ export function createMedia(context: IdbContext): Store["media"] {
   };
 }
 
-export function createProcessed(context: IdbContext): Store["processed"] {
+export function createProcessed(context: RecordContext): Store["processed"] {
   const { db, vault } = context;
   return {
     add: (processed, enrolledIn) => addProcessed(context, processed, listed(enrolledIn)),
@@ -58,7 +58,7 @@ const listed = (id: Id | undefined): readonly Id[] => (id === undefined ? [] : [
 
 /** In one write with the check that produced it, if there is one; only the check if one of these profiles was erased meanwhile. */
 export function addProcessed(
-  context: IdbContext,
+  context: RecordContext,
   processed: ProcessedAudio,
   profileIds: readonly Id[],
   check?: Check,
@@ -71,7 +71,7 @@ export const placeOf = (kind: RecordingKind, record: Parameters<typeof recording
   recordingPlace(kind === "media" ? "media" : "audio-model", record);
 
 async function add(
-  context: IdbContext,
+  context: RecordContext,
   kind: RecordingKind,
   record: { scopeId: Id; sessionId: Id; id: Id },
   content: Uint8Array,
@@ -83,31 +83,23 @@ async function add(
   await untilUncontended(`session ${record.sessionId}`, async () => {
     const key = await sessionKey(context, kind, record.scopeId, record.sessionId);
     const sealed = await vault.seal(key, placeOf(kind, record), content);
-    const tx = db.transaction(
-      [
-        "sessions",
-        kind,
-        ...(check ? ["checks" as const] : []),
-        ...(profileIds.length > 0 ? ["profiles" as const] : []),
-      ],
-      "readwrite",
-    );
-    const session = await tx.objectStore("sessions").get([record.scopeId, record.sessionId]);
-    // Only with the session's current key: an erasure or an expiry may have replaced it.
-    if (session?.[KEY[kind]] !== key.id) return;
-    let isAnyErased = false;
-    for (const id of profileIds) isAnyErased ||= !(await tx.objectStore("profiles").getKey([record.scopeId, id]));
-    const added: Promise<unknown>[] = [];
-    if (!isAnyErased) added.push(tx.objectStore(kind).add(stored(sealed) as StoredMedia & StoredProcessed));
-    if (check) added.push(tx.objectStore("checks").add(isAnyErased ? withoutModel(check) : check));
-    await inStoreWords(record.id, Promise.all([...added, tx.done]));
-    return true;
+    const write = db.transact(["sessions", kind, "checks", "profiles"], async (tables) => {
+      const session = await tables.sessions.get([record.scopeId, record.sessionId]);
+      // Only with the session's current key: an erasure or an expiry may have replaced it.
+      if (session?.[KEY[kind]] !== key.id) return undefined;
+      let isAnyErased = false;
+      for (const id of profileIds) isAnyErased ||= !(await tables.profiles.getKey([record.scopeId, id]));
+      if (!isAnyErased) await tableOf<RecordingKind>(tables, kind).add(stored(sealed));
+      if (check) await tables.checks.add(isAnyErased ? withoutModel(check) : check);
+      return true;
+    });
+    return inStoreWords(record.id, write);
   });
 }
 
 /** The session's key for this kind, created on first use. */
 async function sessionKey(
-  { db, vault }: IdbContext,
+  { db, vault }: RecordContext,
   kind: RecordingKind,
   scopeId: Id,
   sessionId: Id,
@@ -119,40 +111,49 @@ async function sessionKey(
     const known = keyId && (await vault.key(scopeId, keyId));
     if (known) return known;
     const made = await vault.ring.create(scopeId, "session");
-    const tx = db.transaction("sessions", "readwrite");
-    const current = await tx.store.get([scopeId, sessionId]);
-    const free = current?.[KEY[kind]] === keyId;
-    if (current && free) await tx.store.put({ ...current, [KEY[kind]]: made.id });
-    await tx.done;
-    if (current && free) return made;
+    const isFree = await db.transact(["sessions"], async ({ sessions }) => {
+      const current = await sessions.get([scopeId, sessionId]);
+      if (!current || current[KEY[kind]] !== keyId) return false;
+      await sessions.put({ ...current, [KEY[kind]]: made.id });
+      return true;
+    });
+    if (isFree) return made;
     await vault.ring.destroy(scopeId, [made.id]);
   });
 }
 
 async function expire(
-  context: IdbContext,
+  context: RecordContext,
   kind: RecordingKind,
   scopeId: Id | null,
   stoppedBefore: number,
   abandonedBefore?: number,
 ): Promise<number> {
-  const tx = context.db.transaction(["sessions", kind, "doomedKeys"], "readwrite");
   const doomed: DoomedKey[] = [];
   let removed = 0;
-  for (const session of await tx.objectStore("sessions").getAll(scopeId === null ? null : within(scopeId))) {
-    const keyId = session[KEY[kind]];
-    if (keyId === null || !hasExpired(session, stoppedBefore, abandonedBefore)) continue;
-    const store = tx.objectStore(kind);
-    for (const key of await store.index("session").getAllKeys([session.scopeId, session.id])) {
-      await store.delete(key);
-      removed++;
+  await context.db.transact(["sessions", kind, "doomedKeys"], async (tables) => {
+    const { sessions, doomedKeys } = tables;
+    const table = tableOf<RecordingKind>(tables, kind);
+    for (const session of await sessions.getAll(scopeId === null ? null : within(scopeId))) {
+      const keyId = session[KEY[kind]];
+      if (keyId === null || !hasExpired(session, stoppedBefore, abandonedBefore)) continue;
+      for (const key of await table.index("session").getAllKeys([session.scopeId, session.id])) {
+        await table.delete(key);
+        removed++;
+      }
+      await sessions.put({ ...session, [KEY[kind]]: null });
+      const key = { scopeId: session.scopeId, keyId };
+      await doomedKeys.put(key);
+      doomed.push(key);
     }
-    await tx.objectStore("sessions").put({ ...session, [KEY[kind]]: null });
-    const key = { scopeId: session.scopeId, keyId };
-    await tx.objectStore("doomedKeys").put(key);
-    doomed.push(key);
-  }
-  await tx.done;
+  });
   await destroyDoomed(context, doomed);
   return removed;
 }
+
+/** Whether what was recorded in the session is removed by `expire`. */
+const hasExpired = (
+  { startedAt, stoppedAt }: Session,
+  stoppedBefore: number,
+  abandonedBefore = Number.NEGATIVE_INFINITY,
+): boolean => (stoppedAt === null ? startedAt < abandonedBefore : stoppedAt < stoppedBefore);
