@@ -1,5 +1,4 @@
 import type { CheckWatchlistConsistencyRequest } from "../contract/index.js";
-import { watchlistConsistency } from "../voiceprint/watchlist.js";
 import { eachOnce, type FoundProfile, findGroups, membersOf, someProfilesOf } from "./candidates.js";
 import { type CallScope, openContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
@@ -13,15 +12,11 @@ export const checkWatchlistConsistency: Implementation<"checkWatchlistConsistenc
 ) => {
   const context = await openContext(deps, request.context, options);
   const unique = eachOnce(await targets(context, request.target));
-  const { compatible, incompatible, listed } = watchlistConsistency(
-    unique.map((one) => ({ found: one, revision: one.template?.revision ?? null })),
-    (revision) => deps.models.has(revision),
-    context.set.maxIncompatiblePrintsListed,
-  );
+  const incompatible = unique.filter(({ template }) => template === null || !deps.models.has(template.revision));
   return {
-    totalNumberOfCompatiblePrints: compatible,
-    totalNumberOfIncompatiblePrints: incompatible,
-    incompatiblePrints: listed.map(({ found: one }) => ({
+    totalNumberOfCompatiblePrints: unique.length - incompatible.length,
+    totalNumberOfIncompatiblePrints: incompatible.length,
+    incompatiblePrints: incompatible.slice(0, context.set.maxIncompatiblePrintsListed).map((one) => ({
       voiceprintDetails: printDetails(one),
       incompatibleCalibrationModel: one.template
         ? {

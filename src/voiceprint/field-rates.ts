@@ -21,15 +21,6 @@ export interface RateCount {
   readonly product: number;
 }
 
-export const noCount: RateCount = {
-  calls: 0,
-  comparisons: 0,
-  exceeded: 0,
-  comparisonsSquared: 0,
-  exceededSquared: 0,
-  product: 0,
-};
-
 export const countOfCall = (comparisons: number, exceeded: number): RateCount => ({
   calls: 1,
   comparisons,
@@ -38,6 +29,8 @@ export const countOfCall = (comparisons: number, exceeded: number): RateCount =>
   exceededSquared: exceeded ** 2,
   product: comparisons * exceeded,
 });
+
+export const noCount: RateCount = { ...countOfCall(0, 0), calls: 0 };
 
 export const addCounts = (one: RateCount, other: RateCount): RateCount => ({
   calls: one.calls + other.calls,
