@@ -1,13 +1,10 @@
 import { join } from "node:path";
 import type { Command } from "commander";
 import { pcm16Wav } from "../audio/wav-writer.js";
-import { Decision, DecisionReason, SessionType, TrainStatus } from "../contract/index.js";
-import type { Operations } from "../contract/operations.js";
+import { TrainStatus } from "../contract/index.js";
 import { mix, noise, speak } from "../demo/voice.js";
 import { makeFolders } from "../store/make-folders.js";
-import { Voiceprints } from "../voiceprints.js";
-import { findProfile, type Owner, upload } from "../workflow.js";
-import { fraudster, person } from "./calls.js";
+import { type Answer, Voiceprints } from "../voiceprints.js";
 import { faultOfFile } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { withOperations } from "./operations.js";
@@ -18,6 +15,8 @@ import { type PlaceOptions, withPlace } from "./shared-options.js";
 
 const RATE_HZ = 8000;
 const PHRASES = 3;
+/** Of all prints of the demonstration. */
+const tag = "demo";
 
 /** The people of the demonstration, each with a speaker number of the synthesizer. */
 const PEOPLE = [
@@ -68,49 +67,38 @@ async function writeVoices(folder: string, json?: boolean): Promise<void> {
   );
 }
 
-interface Row {
-  readonly speaks: string;
-  readonly check: string;
-  readonly decision: string;
-  readonly reason: string;
-  readonly score: number | null;
-  readonly risk: number | null;
-  readonly asExpected: boolean;
-}
-
-/** Both workflows of the contract, then the other checks; by default on a separate store. */
+/** Enrollment, then every check of every voice; by default on a separate store. */
 async function demonstrate(options: PlaceOptions): Promise<void> {
   const output = createOutput(options.json);
   const progress = createProgress(!output.json);
   const place = { ...options, store: options.store ?? "memory", creates: true };
   await withOperations(place, async ({ operations }) => {
     const voices = new Voiceprints(operations, options);
-    const enrolled: Awaited<ReturnType<typeof enrollment>>[] = [];
-    const everybody = [
-      ...PEOPLE.map((one) => ({ ...one, owner: person(one.name, "demo") })),
-      { ...MALLORY, owner: fraudster(MALLORY.name, "demo") },
-    ];
-    progress.start("enrolling", everybody.length);
-    for (const [i, { speaker, owner }] of everybody.entries()) {
-      enrolled.push(await enrollment(voices, owner, speaker));
-      progress.set(i + 1);
-    }
-
-    const rows: Row[] = [];
     const speakers = [...PEOPLE, MALLORY];
-    progress.start("verifying", speakers.length * PEOPLE.length);
-    for (const caller of speakers) {
-      for (const claimed of PEOPLE) {
-        rows.push(await verification(operations, options, claimed.name, caller));
-        progress.set(rows.length);
-      }
+    const enrolled: Awaited<ReturnType<typeof enrollment>>[] = [];
+    progress.start("enrolling", speakers.length);
+    for (const speaker of speakers) {
+      enrolled.push(await enrollment(voices, speaker));
+      progress.set(enrolled.length);
     }
-    progress.start("watching", speakers.length);
-    const watched = await watch(voices, speakers, (done) => progress.set(done));
+    const checks: ReturnType<typeof rowOf>[] = [];
+    progress.start("checking", speakers.length * (PEOPLE.length + 1));
+    for (const { name, speaker } of speakers)
+      for (const claimed of PEOPLE) {
+        const answer = await voices.verify(claimed.name, phrase(speaker, PHRASES + 1), { tag });
+        const asExpected = (answer.decision === "AUTHENTIC") === (name === claimed.name);
+        checks.push(rowOf(name, `is it ${claimed.name}?`, answer, asExpected));
+        progress.set(checks.length);
+      }
+    for (const { name, speaker } of speakers) {
+      const answer = await voices.watch(phrase(speaker, PHRASES + 2, 12), [MALLORY.name], { tag });
+      const asExpected = (answer.decision === "FRAUD") === (name === MALLORY.name);
+      checks.push(rowOf(name, "a known fraudster?", answer, asExpected));
+      progress.set(checks.length);
+    }
     progress.stop();
 
-    const all = [...rows, ...watched];
-    output.answer({ enrolled, checks: all }, () => {
+    output.answer({ enrolled, checks }, () => {
       const enrollments = table(
         ["voice", "phrases", "status", "net speech", "profile"],
         enrolled.map((one) => [
@@ -121,9 +109,9 @@ async function demonstrate(options: PlaceOptions): Promise<void> {
           words(one.profile),
         ]),
       );
-      const checks = table(
+      const results = table(
         ["speaker", "check", "decision", "reason", "score", "risk", "as expected"],
-        all.map((row) => [
+        checks.map((row) => [
           row.speaks,
           row.check,
           words(row.decision),
@@ -133,78 +121,26 @@ async function demonstrate(options: PlaceOptions): Promise<void> {
           row.asExpected ? "yes" : "NO",
         ]),
       );
-      const right = all.filter((row) => row.asExpected).length;
-      return `${enrollments}\n${checks}\n${right} of ${all.length} checks gave the expected result.`;
+      const right = checks.filter((row) => row.asExpected).length;
+      return `${enrollments}\n${results}\n${right} of ${checks.length} checks gave the expected result.`;
     });
     if (enrolled.some((one) => one.training !== TrainStatus[TrainStatus.TRAINED]))
       process.exitCode = ExitCode.undecided;
   }).finally(() => progress.stop());
 }
 
-/** The enrollment workflow: profile, three phrases, training. */
-async function enrollment(voices: Voiceprints, { kind, name, tag }: Owner, speaker: number) {
+/** Three phrases and training. */
+async function enrollment(voices: Voiceprints, { name, speaker }: typeof MALLORY | (typeof PEOPLE)[number]) {
   const phrases = Array.from({ length: PHRASES }, (_, i) => phrase(speaker, i + 1));
-  const enroll = kind === "person" ? "enroll" : "enrollFraudster";
+  const enroll = name === MALLORY.name ? "enrollFraudster" : "enroll";
   const { enrollStatus, trained, status, netSpeechSeconds } = await voices[enroll](name, phrases, { tag });
   const training = TrainStatus[trained ? TrainStatus.TRAINED : TrainStatus.FAILED]!;
   return { name, phrases: PHRASES, enrollStatus, training, profile: status, netSpeechSeconds };
 }
 
-/** The verification workflow: engagement, session, profile, status, check, decision of the session. */
-async function verification(
-  operations: Operations,
-  place: PlaceOptions,
-  claimed: string,
-  caller: { readonly name: string; readonly speaker: number },
-): Promise<Row> {
-  const scope = { gkScopeId: { value: place.scope } };
-  const { gkEngagementId } = await operations.startEngagement({ context: scope });
-  const { gkSessionId } = await operations.startSession({
-    context: { ...scope, gkEngagementId: gkEngagementId! },
-    sessionType: SessionType.IVR,
-    claimedPersonId: claimed,
-  });
-  const context = {
-    ...scope,
-    gkEngagementId: gkEngagementId!,
-    gkSessionId: gkSessionId!,
-    configsetId: place.configset,
-  };
-  const profile = (await findProfile(operations, place.scope, person(claimed, "demo")))!;
-  const gkVoiceprintProfileId = { value: profile };
-  await operations.getEnrollStatus({ context, gkVoiceprintProfileId });
-  const { result } = await operations.verify({
-    context,
-    gkVoiceprintProfileId,
-    audio: await upload(operations, context, { chunk: phrase(caller.speaker, PHRASES + 1) }),
-  });
-  const { result: session } = await operations.getSessionDecision({ context });
-  await operations.stopSession({ context });
-  await operations.stopEngagement({ context });
-  const genuine = caller.name === claimed;
-  return {
-    speaks: caller.name,
-    check: `is it ${claimed}?`,
-    decision: Decision[session!.decision]!,
-    reason: DecisionReason[session!.reason]!,
-    score: result!.authenticationScore?.biometricScore ?? null,
-    risk: result!.riskEngineResult?.risk ?? null,
-    asExpected: (session!.decision === Decision.AUTHENTIC) === genuine,
-  };
-}
-
-async function watch(
-  voices: Voiceprints,
-  callers: readonly { readonly name: string; readonly speaker: number }[],
-  onProgress: (done: number) => void,
-): Promise<Row[]> {
-  const rows: Row[] = [];
-  for (const { name, speaker } of callers) {
-    const spoken = phrase(speaker, PHRASES + 2, 12);
-    const { decision, reason, score, risk } = await voices.watch(spoken, [MALLORY.name], { tag: "demo" });
-    const asExpected = (decision === "FRAUD") === (name === MALLORY.name);
-    rows.push({ speaks: name, check: "a known fraudster?", decision, reason, score, risk, asExpected });
-    onProgress(rows.length);
-  }
-  return rows;
-}
+const rowOf = (
+  speaks: string,
+  check: string,
+  { decision, reason, score, risk }: Answer<unknown>,
+  asExpected: boolean,
+) => ({ speaks, check, decision, reason, score, risk, asExpected });
