@@ -38,7 +38,7 @@ const shared = {
   token: /^(consent\.application|profile\.(clientId|kinds\.service))$/,
   page: /^(enroll\.name|verify\.score)$/,
   operator:
-    /^(about|between|live|no|yes|account|load\.(of|p95|median)|(calls|decisions|profiles|sessions|watchlists|models|promises)\.columns\.\d|parts\.(profiles|applications|sessions)|applications\.(name|clients|clientColumns\.\d|copy)|profile\.(processedColumns\.\d|revision|tag|listKinds\.group)|session\.(id|type|audio|risk|checkColumns\.\d|audioColumns\.\d|processedFor\.check)|sessions\.any|evaluation\.(condition|fnmr)|pager\.page|names\.(person|authentication|DIGITAL|WEB|IVR|FRAUD|UNCERTAIN))$/,
+    /^(about|between|live|no|yes|account|load\.(of|p95|median)|(calls|decisions|profiles|sessions|watchlists|models|promises)\.columns\.\d|parts\.(profiles|applications|sessions)|applications\.(name|clients|clientColumns\.\d|copy)|profile\.(processedColumns\.\d|revision|listKinds\.group)|session\.(audio|checkColumns\.\d|audioColumns\.\d|processedFor\.check)|sessions\.any|evaluation\.(condition|fnmr)|pager\.page|names\.(person|authentication|DIGITAL|WEB|IVR|FRAUD|UNCERTAIN))$/,
 };
 
 const others = languageNames.filter((name) => name !== "en");

@@ -12,6 +12,7 @@ import { strings } from "./strings.js";
 import { type Cell, day, facts, id, nameCell, Table, time } from "./table.js";
 
 const words = strings.applications;
+const [, geographyLabel, scopesLabel] = words.clientColumns;
 const text = (given: FormData, name: string) => String(given.get(name) ?? "").trim();
 const lines = (given: FormData, name: string) =>
   String(given.get(name) ?? "")
@@ -141,9 +142,9 @@ export class ApplicationsPanel {
       fields: [
         { name: "name", label: words.name, required: true },
         { name: "environment", label: words.environment, value: "production", required: true },
-        { name: "geography", label: words.geography, hint: words.geographyHint, value: "eu", required: true },
+        { name: "geography", label: geographyLabel, hint: words.geographyHint, value: "eu", required: true },
         { name: "services", label: words.services, kind: "checks", checks: RUNTIME_SCOPES, checked: ["bio"] },
-        { name: "scopes", label: words.scopes, hint: words.scopesHint, kind: "lines" },
+        { name: "scopes", label: scopesLabel, hint: words.scopesHint, kind: "lines" },
       ],
       action: words.create,
       submit: async (given) => {
@@ -180,8 +181,8 @@ export class ApplicationsPanel {
       heading: words.addClientOf(readable(name)),
       fields: [
         { name: "name", label: words.clientName, hint: words.clientNameHint, required: true },
-        { name: "geography", label: words.geography, value: Object.keys(geographies)[0] ?? "", required: true },
-        { name: "scopes", label: words.scopes, hint: words.scopesHint, kind: "lines" },
+        { name: "geography", label: geographyLabel, value: Object.keys(geographies)[0] ?? "", required: true },
+        { name: "scopes", label: scopesLabel, hint: words.scopesHint, kind: "lines" },
       ],
       action: words.addClient,
       submit: async (given) => {
@@ -199,7 +200,7 @@ export class ApplicationsPanel {
     this.#ask({
       heading: words.scopesOf(name),
       fields: [
-        { name: "scopes", label: words.scopes, hint: words.scopesHint, kind: "lines", value: gkScopes.join("\n") },
+        { name: "scopes", label: scopesLabel, hint: words.scopesHint, kind: "lines", value: gkScopes.join("\n") },
       ],
       action: strings.save,
       submit: (given) => this.client.applications.bindScopes(applicationId, clientId, lines(given, "scopes")),

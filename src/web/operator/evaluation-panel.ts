@@ -44,7 +44,7 @@ function filled(evaluation: LastEvaluation, modelRevision: string): HTMLElement[
     [words.trials, `${evaluation.sameTrials} / ${evaluation.differentTrials}`],
     [words.unscored, String(evaluation.unscoredTrials)],
     [words.condition, evaluation.condition],
-    [words.model, (same ? words.sameModel : words.otherModel)(shortRevision(evaluation.modelRevision))],
+    [strings.models.columns[0], (same ? words.sameModel : words.otherModel)(shortRevision(evaluation.modelRevision))],
   ];
   const plot = drawPlot({
     ...detPlot(evaluation.curve, { line: "var(--accent)", diagonal: "var(--line)", width: 400, height: 400 }),

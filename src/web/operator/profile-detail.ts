@@ -8,6 +8,8 @@ import { nameOf, shortRevision, strings } from "./strings.js";
 import { badge, type Cell, day, facts, figure, id, link, moment, nameCell, Table, time } from "./table.js";
 
 const words = strings.profile;
+/** The details have the names of the table's columns. */
+const [, , tagLabel, stateLabel, , , createdLabel, profileLabel] = strings.profiles.columns;
 
 /** The details of a profile, and the actions on it. */
 export async function profileDetail(
@@ -98,18 +100,18 @@ function factsOf(shown: ProfileDetail, calibration: string): (readonly [string, 
     : words.noConsent;
   return [
     [nameOf(shown.kind), nameCell(shown.ownerId)],
-    [words.tag, nameCell(shown.tag)],
-    [words.id, id(shown.id)],
-    [strings.profiles.state, badge("state", shown.state, nameOf(shown.state))],
+    [tagLabel, nameCell(shown.tag)],
+    [profileLabel, id(shown.id)],
+    [stateLabel, badge("state", shown.state, nameOf(shown.state))],
     [words.version, figure(shown.printVersion || null)],
     [words.printType, shown.printType ?? strings.none],
-    [strings.evaluation.model, model?.calibrationModelId ?? strings.none],
+    [strings.models.columns[0], model?.calibrationModelId ?? strings.none],
     [words.revision, id(model && shortRevision(model.revision))],
     [words.calibration, id(shortRevision(calibration))],
     [words.speech, figure(shown.netSpeechSeconds, seconds)],
-    [words.snr, figure(shown.snrDb, decibels)],
+    [words.processedColumns[2], figure(shown.snrDb, decibels)],
     [words.bandwidth, figure(shown.bandwidthHz, hertz)],
-    [words.created, time(shown.createdAt, day)],
+    [createdLabel, time(shown.createdAt, day)],
     ...(shown.kind === "person" ? [[words.consent, consentText] as const] : []),
   ];
 }

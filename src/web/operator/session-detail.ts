@@ -6,12 +6,15 @@ import { nameOf, strings } from "./strings.js";
 import { badge, type Cell, clockAndDay, facts, figure, id, link, moment, nameCell, Table, time } from "./table.js";
 
 const words = strings.session;
+/** The details have the names of the table's columns. */
+const [beganLabel, typeLabel, , decisionLabel, reasonLabel, riskLabel, checksLabel, sessionLabel] =
+  strings.sessions.columns;
 
 /** The details of a session: its decision, checks and audio. */
 export async function sessionDetail({ client, scope, opens }: DetailContext, sessionId: string): Promise<Cell[]> {
   const shown = await client.session(scope, sessionId);
   const checks = new Table<CheckView>(
-    { heading: words.checks, none: words.noChecks, columns: words.checkColumns },
+    { heading: checksLabel, none: words.noChecks, columns: words.checkColumns },
     (check) => checkCells(check, opens),
   );
   const audio = new Table<AudioView>(
@@ -22,7 +25,7 @@ export async function sessionDetail({ client, scope, opens }: DetailContext, ses
   audio.show(shown.audio);
   return [
     facts(factsOf(shown)),
-    element("h3", {}, words.checks),
+    element("h3", {}, checksLabel),
     checks.element,
     element("h3", {}, words.audio),
     audio.element,
@@ -30,17 +33,17 @@ export async function sessionDetail({ client, scope, opens }: DetailContext, ses
 }
 
 const factsOf = (shown: SessionDetail): (readonly [string, Cell])[] => [
-  [strings.sessions.decision, badge("decision", shown.decision, nameOf(shown.decision))],
-  [strings.sessions.columns[4]!, nameOf(shown.reason)],
-  [words.risk, figure(shown.risk, risk)],
-  [words.reliability, figure(shown.reliability, reliability)],
+  [decisionLabel, badge("decision", shown.decision, nameOf(shown.decision))],
+  [reasonLabel, nameOf(shown.reason)],
+  [riskLabel, figure(shown.risk, risk)],
+  [strings.decisions.columns[5], figure(shown.reliability, reliability)],
   [words.person, nameCell(shown.person)],
   [words.matched, nameCell(shown.matchedPerson)],
-  [words.type, nameOf(shown.type)],
-  [words.began, time(shown.startedAt, moment)],
+  [typeLabel, nameOf(shown.type)],
+  [beganLabel, time(shown.startedAt, moment)],
   [words.ended, shown.stoppedAt === null ? words.running : time(shown.stoppedAt, moment)],
   [words.external, nameCell(shown.externalId)],
-  [words.id, id(shown.id)],
+  [sessionLabel, id(shown.id)],
   [words.engagement, id(shown.engagementId)],
 ];
 

@@ -10,8 +10,11 @@ import { zh } from "./words/zh.js";
 
 export const languages: Readonly<Record<Language, Words>> = { en, de, es, fr, pt, zh };
 
+/** For dates and times. */
+const locale = { en: "en-GB", pt: "pt-BR" }[language as string] ?? language;
+
 /** `none` is shown where there is no value. */
-export const strings: Words & { readonly none: string } = { ...languages[language], none: "–" };
+export const strings = { ...languages[language], locale, none: "–" };
 
 /** The readable form of a name such as `VOICEPRINT_MATCH`. */
 export const nameOf = (name: string): string => strings.names[name] ?? name;

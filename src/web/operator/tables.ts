@@ -80,7 +80,8 @@ export const exceeded = (rates: readonly FieldRate[]) =>
 const choices = (names: readonly string[]) => names.map((name) => [name, nameOf(name)] as const);
 
 export function profilesTable(client: BoxClient, opens: Opens): PagedTable<ProfileView> {
-  const { state, kind, any } = strings.profiles;
+  const { columns, any } = strings.profiles;
+  const [, kind, , state] = columns;
   const words = { ...strings.profiles, heading: strings.parts.profiles };
   return new PagedTable(
     words,
@@ -104,7 +105,7 @@ export function profilesTable(client: BoxClient, opens: Opens): PagedTable<Profi
 }
 
 export function sessionsTable(client: BoxClient, opens: Opens): PagedTable<SessionView> {
-  const { decision, any, from, until } = strings.sessions;
+  const { columns, any, from, until } = strings.sessions;
   const words = { ...strings.sessions, heading: strings.parts.sessions };
   return new PagedTable(
     words,
@@ -121,7 +122,7 @@ export function sessionsTable(client: BoxClient, opens: Opens): PagedTable<Sessi
     ]),
     [
       { name: "search", label: strings.idOrPerson, kind: "search" },
-      { name: "decision", label: decision, kind: "choice", any, choices: choices(DECISIONS) },
+      { name: "decision", label: columns[3], kind: "choice", any, choices: choices(DECISIONS) },
       { name: "from", label: from, kind: "time" },
       { name: "until", label: until, kind: "untilTime" },
     ],

@@ -1,9 +1,10 @@
 /** The operator view in English: the shape that every other language fills. */
 import { en as refusals } from "../../../token/refusals/en.js";
 
+/** Every language has as many. */
+const columns = <Names extends string[]>(...names: Names) => names as { [I in keyof Names]: string };
+
 export const en = {
-  /** For dates and times. */
-  locale: "en-GB",
   title: "vivavoce operator view",
   part: "operator view",
   scope: "Scope",
@@ -76,35 +77,29 @@ export const en = {
     heading: "Live calls",
     note: "Calls in progress, oldest first. The score is from the last checkpoint.",
     none: "No call is in progress.",
-    columns: ["Since", "From", "Heard", "Net speech", "Score", "So far", "Request"],
+    columns: columns("Since", "From", "Heard", "Net speech", "Score", "So far", "Request"),
   },
 
   decisions: {
     heading: "Decisions",
     note: "Newest first. No audio and no names are shown. Click an id to open its session or profile.",
     none: "No decision yet.",
-    columns: ["Time", "Operation", "Decision", "Reason", "Risk", "Reliability", "Session", "Profile"],
+    columns: columns("Time", "Operation", "Decision", "Reason", "Risk", "Reliability", "Session", "Profile"),
   },
 
   profiles: {
     none: "No matching profile.",
-    columns: ["Owner", "Kind", "Tag", "State", "Version", "Speech", "Created", "Profile"],
-    state: "State",
-    kind: "Kind",
+    columns: columns("Owner", "Kind", "Tag", "State", "Version", "Speech", "Created", "Profile"),
     any: "Any",
   },
 
   profile: {
-    id: "Profile",
-    tag: "Tag",
     version: "Print version",
     printType: "Print type",
     revision: "Model revision",
     calibration: "Calibration of this box",
     speech: "Speech in the print",
-    snr: "Speech over noise",
     bandwidth: "Bandwidth",
-    created: "Created",
     consent: "Consent",
     consents: { given: "given", withdrawn: "withdrawn" },
     consentAt: (state: string, day: string, reference: string) =>
@@ -115,7 +110,7 @@ export const en = {
     noLists: "In no group and no watchlist.",
     enrolled: "Enrolled from",
     learned: "Learned from calls since",
-    processedColumns: ["Time", "Net speech", "Speech over noise", "Session"],
+    processedColumns: columns("Time", "Net speech", "Speech over noise", "Session"),
     noneEnrolled: "Nothing is enrolled yet.",
     noneLearned: "No call was added.",
     sessions: "Sessions of this owner",
@@ -136,31 +131,24 @@ export const en = {
   sessions: {
     note: "Newest first. The decision is based on all checks of a session.",
     none: "No matching session.",
-    columns: ["Began", "Type", "Person", "Decision", "Reason", "Risk", "Checks", "Session"],
-    decision: "Decision",
+    columns: columns("Began", "Type", "Person", "Decision", "Reason", "Risk", "Checks", "Session"),
     any: "Any",
     from: "From",
     until: "Until",
   },
 
   session: {
-    id: "Session",
     engagement: "Engagement",
     external: "External id",
-    type: "Type",
-    began: "Began",
     ended: "Ended",
     running: "running",
     person: "Person it is about",
     matched: "Person it matched",
-    risk: "Risk",
-    reliability: "Reliability",
-    checks: "Checks",
     noChecks: "No check was made.",
-    checkColumns: ["Time", "Operation", "Decision", "Reason", "Risk", "What was found", "Profile"],
+    checkColumns: columns("Time", "Operation", "Decision", "Reason", "Risk", "What was found", "Profile"),
     audio: "Audio",
     noAudio: "No audio in this session.",
-    audioColumns: ["Time", "Used for", "Length", "Net speech", "Speech over noise", "Quality", "Audio kept"],
+    audioColumns: columns("Time", "Used for", "Length", "Net speech", "Speech over noise", "Quality", "Audio kept"),
     processedFor: { check: "check", enrollment: "enrollment" },
     notProcessed: "not processed yet",
     part: (name: string, ratio: string, needed: string) => `${name}: ratio ${ratio}, needed ${needed}`,
@@ -172,14 +160,14 @@ export const en = {
   watchlists: {
     heading: "Watchlists",
     none: "No watchlist in this scope.",
-    columns: ["Tag", "Profiles", "Owners", "Watchlist"],
+    columns: columns("Tag", "Profiles", "Owners", "Watchlist"),
   },
 
   models: {
     heading: "Models",
     note: "A print is scored by the model that made it until it moves to the new model, from stored audio or with calls that clearly match. A calibration of your own applies to the box’s model only.",
     none: "No print in this scope.",
-    columns: ["Model", "Used for", "Persons", "Fraudsters", "Revision"],
+    columns: columns("Model", "Used for", "Persons", "Fraudsters", "Revision"),
     ofNewPrints: "New prints",
     scored: "Older prints, still scored",
     obsolete: "Not installed: not scored",
@@ -191,7 +179,7 @@ export const en = {
     heading: "Promised rates",
     note: "How often impostors exceed the thresholds in comparisons with watchlists and groups, on all replicas, since this model has been in use. Only counts are stored, no voices.",
     none: "No comparison yet.",
-    columns: ["List", "Promised", "Measured", "95 % interval", "Comparisons", "Calls", "Verdict"],
+    columns: columns("List", "Promised", "Measured", "95 % interval", "Comparisons", "Calls", "Verdict"),
     lists: { watchlist: "Watchlists", group: "Groups" },
     verdicts: { holds: "Holds", exceeded: "Exceeded", undecided: "Too few to tell" },
     calibrate:
@@ -205,7 +193,6 @@ export const en = {
     create: "New application",
     name: "Name",
     environment: "Environment",
-    geography: "Geography",
     geographyHint: "A short name such as eu; it becomes part of the client id.",
     services: "Services that its tokens give access to",
     id: "Application id",
@@ -218,14 +205,13 @@ export const en = {
     deleteNote: "All its clients are deleted, and their tokens stop working at once. Voiceprints stay.",
     deleteYes: "Delete for good",
     clients: "Clients",
-    clientColumns: ["Client", "Geography", "Biometric scopes", "Secret since", "Client id", "Actions"],
+    clientColumns: columns("Client", "Geography", "Biometric scopes", "Secret since", "Client id", "Actions"),
     noScopes: "none",
     noSecret: "no secret yet",
     addClient: "New client",
     addClientOf: (name: string) => `New client of ${name}`,
     clientName: "Client name",
     clientNameHint: "Letters, digits and . _ -; it becomes part of the client id and cannot be changed.",
-    scopes: "Biometric scopes",
     scopesOf: (client: string) => `Biometric scopes of ${client}`,
     scopesHint: "One per line. Only clients that are bound to a scope can use its voiceprints.",
     bind: "Scopes",
@@ -256,7 +242,6 @@ export const en = {
     heading: "Last evaluation",
     none: "No evaluation yet. This command adds its figures and DET curve here:",
     condition: "Condition",
-    model: "Model",
     sameModel: (revision: string) => `${revision}, same as this box`,
     otherModel: (revision: string) => `${revision}, not the model of this box`,
     speakers: "Speakers",

@@ -2,7 +2,6 @@ import { fr as refusals } from "../../../token/refusals/fr.js";
 import type { Words } from "./en.js";
 
 export const fr: Words = {
-  locale: "fr",
   title: "vivavoce : vue opérateur",
   part: "vue opérateur",
   scope: "Périmètre",
@@ -88,22 +87,16 @@ export const fr: Words = {
   profiles: {
     none: "Aucun profil ne correspond.",
     columns: ["Titulaire", "Nature", "Étiquette", "État", "Version", "Parole", "Créé", "Profil"],
-    state: "État",
-    kind: "Nature",
     any: "Tous",
   },
 
   profile: {
-    id: "Profil",
-    tag: "Étiquette",
     version: "Version de l’empreinte",
     printType: "Type d’empreinte",
     revision: "Révision du modèle",
     calibration: "Calibration de ce serveur",
     speech: "Parole dans l’empreinte",
-    snr: "Rapport parole/bruit",
     bandwidth: "Bande passante",
-    created: "Créé",
     consent: "Consentement",
     consents: { given: "donné", withdrawn: "retiré" },
     consentAt: (state, day, reference) =>
@@ -136,25 +129,18 @@ export const fr: Words = {
     note: "Les plus récentes d’abord. La décision tient compte de toutes les vérifications d’une session.",
     none: "Aucune session ne correspond.",
     columns: ["Début", "Type", "Personne", "Décision", "Raison", "Risque", "Vérifications", "Session"],
-    decision: "Décision",
     any: "Toutes",
     from: "De",
     until: "À",
   },
 
   session: {
-    id: "Session",
     engagement: "Interaction",
     external: "Identifiant externe",
-    type: "Type",
-    began: "Début",
     ended: "Fin",
     running: "en cours",
     person: "Personne concernée",
     matched: "Personne reconnue",
-    risk: "Risque",
-    reliability: "Fiabilité",
-    checks: "Vérifications",
     noChecks: "Rien n’a été vérifié.",
     checkColumns: ["Heure", "Opération", "Décision", "Raison", "Risque", "Ce qui a été trouvé", "Profil"],
     audio: "Audio",
@@ -212,7 +198,6 @@ export const fr: Words = {
     create: "Nouvelle application",
     name: "Nom",
     environment: "Environnement",
-    geography: "Région",
     geographyHint: "Un nom court, comme eu ; il fait partie de l’identifiant du client.",
     services: "Services auxquels ses jetons donnent accès",
     id: "Identifiant de l’application",
@@ -234,7 +219,6 @@ export const fr: Words = {
     clientName: "Nom du client",
     clientNameHint:
       "Lettres, chiffres et . _ - ; il fait partie de l’identifiant du client et ne peut pas être changé.",
-    scopes: "Périmètres biométriques",
     scopesOf: (client) => `Périmètres biométriques de ${client}`,
     scopesHint: "Un par ligne. Seuls les clients liés à un périmètre peuvent utiliser ses empreintes vocales.",
     bind: "Périmètres",
@@ -265,7 +249,6 @@ export const fr: Words = {
     heading: "Dernière évaluation",
     none: "Aucune évaluation pour l’instant. Cette commande affiche ici ses chiffres et sa courbe DET :",
     condition: "Condition",
-    model: "Modèle",
     sameModel: (revision) => `${revision}, comme ce serveur`,
     otherModel: (revision) => `${revision}, pas le modèle de ce serveur`,
     speakers: "Locuteurs",
