@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, scrypt, scryptSync, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import type { Random } from "./clock.js";
 
 /** scrypt's cost. `memory` in bytes is 128 · n · r. */
@@ -8,8 +8,6 @@ export interface Cost {
   readonly p: number;
 }
 
-/** A generated secret has 256 random bits: a leaked table is useless at any cost, and anybody may have one checked. */
-const GENERATED: Cost = { n: 1 << 4, r: 8, p: 1 };
 /** Passwords chosen by people can be guessed: OWASP's recommendation for scrypt at 32 MiB. */
 const CHOSEN: Cost = { n: 1 << 15, r: 8, p: 3 };
 
@@ -20,31 +18,27 @@ async function derive(secret: string, salt: Uint8Array, { n, r, p }: Cost): Prom
   const given = secret.normalize("NFKC");
   // `maxmem` is about twice what it takes.
   const options = { N: n, r, p, maxmem: 256 * n * r };
-  // Another thread would take as long to begin as this takes.
-  if (n <= GENERATED.n) return scryptSync(given, salt, HASH_BYTES, options);
   return new Promise((resolve, reject) => {
     scrypt(given, salt, HASH_BYTES, options, (error, key) => (error ? reject(error) : resolve(key)));
   });
 }
 
-const encode = (cost: Cost, salt: Uint8Array, hash: Uint8Array): string =>
-  [
-    "scrypt",
-    cost.n,
-    cost.r,
-    cost.p,
-    Buffer.from(salt).toString("base64url"),
-    Buffer.from(hash).toString("base64url"),
-  ].join("$");
+/** A generated secret has 256 random bits: a leaked table is useless at any cost, and anybody may have one checked. */
+const digestOf = (secret: string, salt: Uint8Array): Buffer =>
+  createHash("sha256").update(salt).update(secret.normalize("NFKC")).digest();
 
-function decode(record: string): { cost: Cost; salt: Buffer; hash: Buffer } | null {
-  const parts = /^scrypt\$(\d+)\$(\d+)\$(\d+)\$([\w-]{22})\$([\w-]{43})$/.exec(record);
+const encode = (algorithm: readonly (string | number)[], salt: Uint8Array, hash: Uint8Array): string =>
+  [...algorithm, Buffer.from(salt).toString("base64url"), Buffer.from(hash).toString("base64url")].join("$");
+
+/** `cost` is `null` if the hash is that of a generated secret. */
+function decode(record: string): { cost: Cost | null; salt: Buffer; hash: Buffer } | null {
+  const parts = /^(?:sha256|scrypt\$(\d+)\$(\d+)\$(\d+))\$([\w-]{22})\$([\w-]{43})$/.exec(record);
   if (!parts) return null;
-  const [, n, r, p, salt, hash] = parts as unknown as [string, string, string, string, string, string];
+  const [, n, r, p, salt, hash] = parts;
   return {
-    cost: { n: Number(n), r: Number(r), p: Number(p) },
-    salt: Buffer.from(salt, "base64url"),
-    hash: Buffer.from(hash, "base64url"),
+    cost: n === undefined ? null : { n: Number(n), r: Number(r), p: Number(p) },
+    salt: Buffer.from(salt!, "base64url"),
+    hash: Buffer.from(hash!, "base64url"),
   };
 }
 
@@ -55,8 +49,9 @@ type Strength = "generated" | "chosen";
 const REMEMBERED = 10_000;
 
 /**
- * Runs scrypt on the first use of a secret, then compares a digest keyed by this process, so that a client that asks every few minutes
- * costs microseconds. The stored record is the cache key: a regenerated secret has another record and never hits the cache.
+ * Hashes secrets and compares them. Version 0.1.0 kept generated ones as costly as passwords: from the second use of such a secret on, only
+ * a digest is compared that is keyed by this process. The stored record is the cache key: a regenerated secret has another record and
+ * never hits the cache.
  */
 export function createSecrets(random: Random, chosen: Cost = CHOSEN) {
   const processKey = randomBytes(32);
@@ -68,27 +63,33 @@ export function createSecrets(random: Random, chosen: Cost = CHOSEN) {
     if (passed.size > REMEMBERED) passed.delete(passed.keys().next().value as string);
   };
 
+  /** Takes the same time for a client or user that does not exist. */
+  async function refuse(secret: string, strength: Strength): Promise<false> {
+    const salt = new Uint8Array(SALT_BYTES);
+    if (strength === "generated") digestOf(secret, salt);
+    else await derive(secret, salt, chosen);
+    return false;
+  }
+
   return {
     /** 256 bits in base64url: none of `:` `%` `+`, which a Basic header may mangle. */
     generate: (): string => Buffer.from(random.bytes(32)).toString("base64url"),
 
     async hash(secret: string, strength: Strength): Promise<string> {
-      const cost = strength === "generated" ? GENERATED : chosen;
       const salt = random.bytes(SALT_BYTES);
-      return encode(cost, salt, await derive(secret, salt, cost));
+      if (strength === "generated") return encode(["sha256"], salt, digestOf(secret, salt));
+      return encode(["scrypt", chosen.n, chosen.r, chosen.p], salt, await derive(secret, salt, chosen));
     },
 
-    /** Takes the same time for a client or user that does not exist (`null`). */
+    /** `record` is `null` for a client or user that does not exist. */
     async matches(secret: string, record: string | null, strength: Strength): Promise<boolean> {
       const stored = record === null ? null : decode(record);
-      if (record === null || stored === null) {
-        await derive(secret, new Uint8Array(SALT_BYTES), strength === "generated" ? GENERATED : chosen);
-        return false;
-      }
+      if (record === null || stored === null) return refuse(secret, strength);
+      const { cost, salt, hash } = stored;
+      if (cost === null) return timingSafeEqual(digestOf(secret, salt), hash);
       const known = passed.get(record);
       if (known && timingSafeEqual(known, digest(secret))) return true;
-      const hash = await derive(secret, stored.salt, stored.cost);
-      const same = timingSafeEqual(hash, stored.hash);
+      const same = timingSafeEqual(await derive(secret, salt, cost), hash);
       // A password is checked once per sign-in; only secrets that programs send repeatedly are worth remembering.
       if (same && strength === "generated") remember(record, secret);
       return same;

@@ -548,9 +548,9 @@ describe("applications and clients", () => {
     const box = createBox();
     const { application, secret } = await createRuntimeClient(box);
     const stored = JSON.stringify(await box.service.documents.list("token.applications"));
-    expect(stored).toContain("scrypt$");
+    expect(stored).toContain("sha256$");
     expect(stored).not.toContain(secret);
-    expect(JSON.stringify(await box.service.applications.get(application.id))).not.toContain("scrypt");
+    expect(JSON.stringify(await box.service.applications.get(application.id))).not.toContain("sha256");
   });
 
   test.each(["", "a:b", "a b", "ä", "-x", "x".repeat(65)])("the client name %j is refused", async (name) => {

@@ -1,4 +1,4 @@
-import { scryptSync } from "node:crypto";
+import { createHash, scryptSync } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { auditTo, loggableClientId } from "../../src/token/audit.js";
@@ -160,17 +160,19 @@ describe("secrets", () => {
     expect(generatePassword(systemRandom)).toMatch(/^[\w-]{24}$/);
   });
 
-  test("that people choose are hashed at OWASP's cost, generated ones at a low cost", async () => {
+  test("that people choose are hashed at OWASP's cost, generated ones by SHA-256", async () => {
     const { hash } = createSecrets(systemRandom);
     expect(await hash("chosen by a person", "chosen")).toMatch(/^scrypt\$32768\$8\$3\$/);
-    expect(await hash("generated", "generated")).toMatch(/^scrypt\$16\$8\$1\$/);
+    const generated = await hash("generated", "generated");
+    const [, salt, digest] = /^sha256\$([\w-]{22})\$([\w-]{43})$/.exec(generated)!;
+    const expected = createHash("sha256").update(Buffer.from(salt!, "base64url")).update("generated").digest("base64url");
+    expect(digest).toBe(expected);
   });
 
   test.each(["generated", "chosen"] as const)(
     "%s: the right one matches, again and again; others do not",
     async (strength) => {
       const record = await secrets.hash("right", strength);
-      expect(record).toMatch(/^scrypt\$\d+\$8\$\d+\$/);
       expect(await secrets.hash("right", strength)).not.toBe(record);
       for (let i = 0; i < 3; i++) {
         expect(await secrets.matches("right", record, strength)).toBe(true);
@@ -191,6 +193,14 @@ describe("secrets", () => {
     expect(await secrets.matches("wrong", record, "chosen")).toBe(false);
     for (const broken of [record.slice(0, -1), record.replace("scrypt", "bcrypt"), record.replace("2048", "")])
       expect(await secrets.matches("right", broken, "chosen")).toBe(false);
+  });
+
+  test("that version 0.1.0 generated still match: it kept them like passwords", async () => {
+    const record = await secrets.hash("right", "chosen");
+    for (let i = 0; i < 2; i++) {
+      expect(await secrets.matches("right", record, "generated")).toBe(true);
+      expect(await secrets.matches("wrong", record, "generated")).toBe(false);
+    }
   });
 
   test("passwords are compared as typed on any keyboard (NFKC)", async () => {
