@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { loadConfig } from "../server/config.js";
+import { isPostgres, loadConfig, replacesMasterKey } from "../server/config.js";
 import type { Store } from "../store/port.js";
 import type { SealedStore } from "../store/sql/store.js";
 import { CommandError } from "./command-error.js";
@@ -27,7 +27,8 @@ export function keysCommand(program: Command): void {
     .addHelpText(
       "after",
       "\nStored data is not rewritten. Replicas on PostgreSQL can keep running; a box on a folder must be stopped first." +
-        "\nTo replace the master key as well, set VIVAVOCE_MASTER_KEY_FILE to the new key and VIVAVOCE_PREVIOUS_MASTER_KEY_FILE to the old one (or …_COMMAND to a command that prints the key).",
+        "\nTo replace the master key as well, set VIVAVOCE_MASTER_KEY_FILE to the new key and VIVAVOCE_PREVIOUS_MASTER_KEY_FILE to the old one (or …_COMMAND to a command that prints the key)." +
+        "\nWith keys in PostgreSQL, that replaces the master key only: restart the replicas with it, then run the command again without the old one.",
     )
     .action(rotate);
 }
@@ -39,6 +40,16 @@ async function rotate(options: Options): Promise<void> {
   try {
     const { keys } = store as Store & Partial<Pick<SealedStore, "keys">>;
     if (!keys) throw new CommandError("a store in memory has no keys; give a folder or postgres://…");
+    // Opening the store has replaced the master key. Replicas that still have the old one could not open new scope keys: all their
+    // calls would fail.
+    if (replacesMasterKey(config) && isPostgres(config.seal.keys ?? "")) {
+      output.answer(
+        { rotated: 0 },
+        () =>
+          "the master key is replaced; restart the replicas with it, then run this command again without the old one for new scope keys",
+      );
+      return;
+    }
     if (options.scope === undefined) {
       const scopes = await keys.rotateAll();
       output.answer({ rotated: scopes }, () => `new scope keys: ${scopes}`);

@@ -374,6 +374,9 @@ function fitted(limits: ServerConfig["limits"], given: Limits): ServerConfig["li
 const MASTER_KEY = ["masterKeyFile", "masterKeyCommand", "masterKey"] as const;
 const PREVIOUS_MASTER_KEY = ["previousMasterKeyFile", "previousMasterKeyCommand", "previousMasterKey"] as const;
 
+export const replacesMasterKey = ({ seal }: Pick<ServerConfig, "seal">): boolean =>
+  PREVIOUS_MASTER_KEY.some((name) => seal[name] !== undefined);
+
 function checkTls({ cert, key }: { readonly cert: string; readonly key: string }): void {
   const [certificate, secret] = [cert, key].map((file) => ofSetting(`tls: ${file}`, () => readFileSync(file)));
   ofSetting(`tls: ${cert} and ${key} must be a certificate (PEM) and its key`, () =>

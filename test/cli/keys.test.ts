@@ -3,11 +3,12 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { openEmbeddedStore } from "../../src/postgres.js";
+import { openEmbeddedStore, openPostgresStore } from "../../src/postgres.js";
 import { lockFolder } from "../../src/store/folder-lock.js";
 import type { Profile } from "../../src/store/port.js";
 import { withEmptyDatabase } from "../store/empty-database.js";
 import { enrollPerson } from "../store/fixtures.js";
+import { startPostgres } from "../store/postgres-server.js";
 import { run } from "./run.js";
 
 // Each command opens an embedded PostgreSQL, which takes seconds on a busy machine.
@@ -72,6 +73,35 @@ test("gives every scope a new key, and wraps the keys with a master key or a new
   vi.unstubAllEnvs();
   expect(await readAll({ masterKey })).toEqual(people);
   await expect(readAll()).rejects.toMatchObject({ code: "wrong-key" });
+});
+
+test("replaces the master key of running replicas first, and the scope keys once they have the new one", async () => {
+  const server = await startPostgres();
+  try {
+    const [url, keys] = [await server.createDatabase(), await server.createDatabase()];
+    const [old, next] = ["1".repeat(64), "2".repeat(64)];
+    const open = (hex: string) => openPostgresStore(url, { keys, masterKey: new Uint8Array(Buffer.from(hex, "hex")) });
+    const replica = await open(old);
+    await enrollPerson(replica, "bank", "alice", 1);
+
+    vi.stubEnv("VIVAVOCE_SEAL_KEYS", keys);
+    vi.stubEnv("VIVAVOCE_MASTER_KEY", next);
+    vi.stubEnv("VIVAVOCE_PREVIOUS_MASTER_KEY", old);
+    const replaced = await run("keys", "rotate", "--store", url);
+    expect(replaced).toMatchObject({ code: 0, out: expect.stringContaining("restart the replicas") });
+    const { profile } = await enrollPerson(replica, "bank", "bob", 2);
+    await replica.close();
+
+    const restarted = await open(next);
+    vi.stubEnv("VIVAVOCE_PREVIOUS_MASTER_KEY", undefined);
+    expect((await run("keys", "rotate", "--store", url, "--json")).json).toEqual({ rotated: 1 });
+    expect(await restarted.profiles.get("bank", profile.id)).toEqual(profile);
+    await enrollPerson(restarted, "bank", "carol", 3);
+    await restarted.close();
+  } finally {
+    vi.unstubAllEnvs();
+    await server.stop();
+  }
 });
 
 test("reads the master key from a command or the environment, and never prints it", async () => {
