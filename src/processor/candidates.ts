@@ -9,7 +9,6 @@ import {
 } from "../contract/index.js";
 import type { Score, Template } from "../engine/port.js";
 import {
-  type DamagedProfile,
   type Group,
   type GroupKind,
   type Id,
@@ -25,7 +24,7 @@ import { audioModel, voiceOf } from "./audio-model.js";
 import type { CallScope } from "./context.js";
 import { engineOptions } from "./dependencies.js";
 import { invalid, notFound, notInScope } from "./failures.js";
-import type { GalleryMember, LoadedGallery } from "./galleries.js";
+import type { GalleryMember, GroupPrints, LeftOut, LoadedGallery } from "./galleries.js";
 import { analysisBy, type JointAnalysis } from "./joint-analysis.js";
 
 export interface ScoredPrint {
@@ -37,8 +36,8 @@ export interface Candidates {
   readonly kind: OwnerKind;
   /** Number of prints that can be scored: trained, by a model that is installed here. */
   readonly count: number;
-  /** Prints that cannot be opened, and are not compared. */
-  readonly leftOut: readonly DamagedProfile[];
+  /** Prints that are not compared. */
+  readonly leftOut: readonly LeftOut[];
   /** Revisions of the models that made the prints. Each of these models must process the audio. */
   readonly revisions: ReadonlySet<string>;
   /** Best first. If there are many candidates, only the best are scored exactly. */
@@ -59,12 +58,21 @@ export const numberScored = ({ count }: Candidates, scored: readonly ScoredPrint
 
 const mostNamed = 10;
 
-/** A status that names the prints that were left out, because they cannot be opened. */
-export function leftOutStatus(leftOut: readonly DamagedProfile[]): { status?: { message: string } } {
+/** A status that names the prints that were left out, and says why and what to do. */
+export function leftOutStatus(leftOut: readonly LeftOut[]): { status?: { message: string } } {
   if (leftOut.length === 0) return {};
-  const named = leftOut.slice(0, mostNamed).map(({ id }) => id);
-  const message = `prints that cannot be opened were not compared (${leftOut.length}); restore or delete them: ${named.join(", ")}`;
+  const [damaged, obsolete] = [leftOut.filter(({ damage }) => damage), leftOut.filter(({ damage }) => !damage)];
+  const message = [
+    ...notCompared("prints that cannot be opened", damaged, "restore or delete them"),
+    ...notCompared("prints of a model that is not installed here", obsolete, "install the model or enroll them again"),
+  ].join("; ");
   return { status: { message } };
+}
+
+function notCompared(which: string, prints: readonly LeftOut[], advice: string): string[] {
+  if (prints.length === 0) return [];
+  const named = prints.slice(0, mostNamed).map(({ id }) => id);
+  return [`${which} were not compared (${prints.length}); ${advice}: ${named.join(", ")}`];
 }
 
 /** The prints that a request names: one by one, or as a group or watchlist. */
@@ -144,13 +152,16 @@ export function candidatesOf(scope: CallScope, kind: OwnerKind, profiles: readon
   const unique = eachOnce(profiles);
   const prints = unique.filter(isPrint).filter((print) => models.has(print.template.revision));
   const revisions = new Set(prints.map((print) => print.template.revision));
-  const leftOut = leftOutAmong(unique);
+  const leftOut = leftOutAmong(scope, unique);
   const whyNone = (set: ConfigurationSet) => reasonForNone(scope, unique, set);
   return candidatesIn(scope, kind, new Set(prints.map((print) => print.profileId)), leftOut, revisions, whyNone);
 }
 
-const leftOutAmong = (profiles: readonly FoundProfile[]): DamagedProfile[] =>
-  profiles.flatMap(({ listed }) => (listed && "damage" in listed && mayBeUsed(listed) ? [listed] : []));
+const leftOutAmong = ({ deps: { models } }: CallScope, profiles: readonly FoundProfile[]): LeftOut[] =>
+  profiles.flatMap(({ profileId: id, listed, template }): LeftOut[] => {
+    if (template) return models.has(template.revision) ? [] : [{ id, damage: null }];
+    return listed && "damage" in listed && mayBeUsed(listed) ? [listed] : [];
+  });
 
 /** The members of a group or watchlist, plus the profiles in `also`. */
 export async function candidatesByGroup(
@@ -167,43 +178,27 @@ export async function candidatesByGroup(
   const { valid, leftOut, revisions } = await scope.deps.galleries.search(scope.scopeId, kind, (loaded) => {
     const key = [tag, ...groups.map((group) => group.id)].join();
     const of = groups.flatMap((group) => [group.profileIds, group.ownerIds]);
-    const members = loaded.remembered(key, of, () => validMembers(loaded, groups, tag));
-    const more = given.filter((id) => loaded.members.has(id) && !members.has(id));
-    const found = more.length === 0 ? members : new Set([...members, ...more]);
-    return { valid: found, leftOut: leftOutOf(loaded, groups, tag, also), revisions: revisionsOf(loaded, found) };
+    const { scored, leftOut } = loaded.remembered(key, of, () => printsIn(loaded, groups, tag));
+    const more = given.filter((id) => loaded.members.has(id) && !scored.has(id));
+    const found = more.length === 0 ? scored : new Set([...scored, ...more]);
+    const leftOutOnce = new Map([...leftOutAmong(scope, also), ...leftOut].map((one) => [one.id, one]));
+    return { valid: found, leftOut: [...leftOutOnce.values()], revisions: revisionsOf(loaded, found) };
   });
   return candidatesIn(scope, kind, valid, leftOut, revisions, async () => DecisionReason.NO_SCORES);
 }
 
-const namedBy = (groups: readonly Group[]) => ({
-  named: new Set(groups.flatMap((group) => group.profileIds)),
-  owners: new Set(groups.flatMap((group) => group.ownerIds)),
-});
-
-function validMembers({ members }: LoadedGallery, groups: readonly Group[], tag: string): ReadonlySet<Id> {
-  const { named, owners } = namedBy(groups);
-  const found = new Set<Id>();
-  const consider = (id: Id, member: GalleryMember | undefined) => {
-    if (member && (tag === "" || member.tag === tag)) found.add(id);
+/** The prints of these groups with the tag, if one is given. */
+function printsIn({ members, leftOut }: LoadedGallery, groups: readonly Group[], tag: string): GroupPrints {
+  const named = new Set(groups.flatMap((group) => group.profileIds));
+  const owners = new Set(groups.flatMap((group) => group.ownerIds));
+  const idsIn = (prints: ReadonlyMap<Id, Pick<GalleryMember, "ownerId" | "tag">>): Id[] => {
+    const isMember = (id: Id) => {
+      const print = prints.get(id);
+      return print && (tag === "" || print.tag === tag) && (named.has(id) || owners.has(print.ownerId));
+    };
+    return [...(owners.size === 0 && named.size < prints.size ? named : prints.keys())].filter(isMember);
   };
-  if (owners.size === 0) for (const id of named) consider(id, members.get(id));
-  else for (const [id, member] of members) if (named.has(id) || owners.has(member.ownerId)) consider(id, member);
-  return found;
-}
-
-function leftOutOf(
-  { damaged }: LoadedGallery,
-  groups: readonly Group[],
-  tag: string,
-  also: readonly FoundProfile[],
-): DamagedProfile[] {
-  const given = leftOutAmong(also);
-  if (damaged.size === 0) return given;
-  const { named, owners } = namedBy(groups);
-  const members = [...damaged.values()].filter(
-    (one) => (named.has(one.id) || owners.has(one.owner.id)) && (tag === "" || one.tag === tag),
-  );
-  return [...new Map([...given, ...members].map((one) => [one.id, one])).values()];
+  return { scored: new Set(idsIn(members)), leftOut: idsIn(leftOut).map((id) => leftOut.get(id)!) };
 }
 
 /** When all prints of the scope are of one model, there is no need to look at each member. */
@@ -246,9 +241,9 @@ export async function findGroups(
 /** Every profile of these groups with the tag, if one is given, trained or not. Members that have been erased are left out. */
 export async function membersOf(scope: CallScope, groups: readonly Group[], tag: string): Promise<FoundProfile[]> {
   const { deps, scopeId } = scope;
-  const { named, owners } = namedBy(groups);
-  const found = await profilesAmong(scope, [...named]);
-  const owned = owners.size > 0 ? await deps.store.profiles.ofOwners(scopeId, [...owners]) : [];
+  const owners = groups.flatMap((group) => group.ownerIds);
+  const found = await profilesAmong(scope, [...new Set(groups.flatMap((group) => group.profileIds))]);
+  const owned = owners.length > 0 ? await deps.store.profiles.ofOwners(scopeId, owners) : [];
   return [...found, ...owned.map(asFound)].filter((one) => tag === "" || one.tag === tag);
 }
 
@@ -261,7 +256,7 @@ function candidatesIn(
   scope: CallScope,
   kind: OwnerKind,
   valid: ReadonlySet<Id>,
-  leftOut: readonly DamagedProfile[],
+  leftOut: readonly LeftOut[],
   revisions: ReadonlySet<string>,
   whyNone: Candidates["whyNone"],
 ): Candidates {
@@ -286,7 +281,8 @@ function candidatesIn(
       return scoreExactly(scope, ids, analyzed);
     },
     async whyNone(set) {
-      if (leftOut[0]) throw leftOut[0].damage;
+      const damaged = leftOut.find(({ damage }) => damage);
+      if (damaged) throw damaged.damage;
       return whyNone(set);
     },
   };

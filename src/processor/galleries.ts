@@ -3,6 +3,7 @@
  * and reads only the changes. Each model has its own gallery; prints of a model that is not installed here are in none.
  */
 import type { Gallery } from "../engine/port.js";
+import type { SealError } from "../store/errors.js";
 import type { DamagedProfile, Id, OwnerKind, Print, Store } from "../store/port.js";
 import type { Models } from "./models.js";
 
@@ -13,26 +14,43 @@ export interface GalleryMember {
   readonly revision: string;
 }
 
+/** A print that is not compared: it cannot be opened or, if `damage` is `null`, its model is not installed here. */
+export interface LeftOut {
+  readonly id: Id;
+  readonly damage: SealError | null;
+}
+
+interface LeftOutMember extends LeftOut, Omit<GalleryMember, "revision"> {
+  /** `null` if the print cannot be opened. */
+  readonly revision: string | null;
+}
+
+/** The prints of a group. */
+export interface GroupPrints {
+  readonly scored: ReadonlySet<Id>;
+  readonly leftOut: readonly LeftOut[];
+}
+
 export interface LoadedGallery {
   /** Galleries by model revision; empty ones are left out. */
   readonly galleries: ReadonlyMap<string, Gallery>;
   /** Every print that can be scored. */
   readonly members: ReadonlyMap<Id, GalleryMember>;
-  /** Prints that cannot be opened. */
-  readonly damaged: ReadonlyMap<Id, DamagedProfile>;
+  /** Every other print. */
+  readonly leftOut: ReadonlyMap<Id, LeftOutMember>;
   /** Number of prints by model revision, including prints that cannot be scored. */
   counts(): Map<string, { prints: number; calibrationModelId: string }>;
   /**
    * Caches the result of `find` under `key` until the gallery or the lists in `of` change, so that a large group is not
    * filtered again for every call.
    */
-  remembered(key: string, of: readonly (readonly Id[])[], find: () => ReadonlySet<Id>): ReadonlySet<Id>;
+  remembered(key: string, of: readonly (readonly Id[])[], find: () => GroupPrints): GroupPrints;
 }
 
 interface Memory {
   readonly of: readonly (readonly Id[])[];
   readonly version: number;
-  readonly found: ReadonlySet<Id>;
+  readonly found: GroupPrints;
 }
 
 const same = (one: readonly Id[], other: readonly Id[]): boolean =>
@@ -44,9 +62,9 @@ const mostRemembered = 16;
 class Slot implements LoadedGallery {
   readonly galleries = new Map<string, Gallery>();
   readonly members = new Map<Id, GalleryMember>();
-  readonly damaged = new Map<Id, DamagedProfile>();
-  /** Prints whose models are not installed here, with the revisions of these models. */
-  readonly #unscored = new Map<Id, string>();
+  readonly leftOut = new Map<Id, LeftOutMember>();
+  /** Prints that cannot be opened. */
+  readonly damaged = new Set<Id>();
   /** Shared strings for each model's revision and name, so that a million prints do not each hold a copy. */
   readonly #models = new Map<string, { readonly revision: string; readonly calibrationModelId: string }>();
   readonly #memories = new Map<string, Memory>();
@@ -61,11 +79,11 @@ class Slot implements LoadedGallery {
       counts.set(revision, { prints: (counts.get(revision)?.prints ?? 0) + 1, calibrationModelId });
     };
     for (const { revision } of this.members.values()) count(revision);
-    for (const revision of this.#unscored.values()) count(revision);
+    for (const { revision } of this.leftOut.values()) if (revision !== null) count(revision);
     return counts;
   }
 
-  remembered(key: string, of: readonly (readonly Id[])[], find: () => ReadonlySet<Id>): ReadonlySet<Id> {
+  remembered(key: string, of: readonly (readonly Id[])[], find: () => GroupPrints): GroupPrints {
     const known = this.#memories.get(key);
     if (
       known?.version === this.version &&
@@ -83,11 +101,11 @@ class Slot implements LoadedGallery {
   /** Adds the print to the gallery of its model, which is `null` if the model is not installed here. */
   put({ profileId, ownerId, tag, template }: Print, gallery: Gallery | null): void {
     const { revision } = this.#modelOf(template);
-    if (this.members.get(profileId)?.revision !== revision) this.remove(profileId);
     if (!gallery) {
-      this.#unscored.set(profileId, revision);
+      this.#leaveOut({ id: profileId, ownerId, tag, revision, damage: null });
       return;
     }
+    if (this.members.get(profileId)?.revision !== revision) this.remove(profileId);
     // A print that was restored is new here, though the version is the same.
     if (!this.members.has(profileId)) this.#memories.clear();
     gallery.set(profileId, template.embedding);
@@ -95,29 +113,44 @@ class Slot implements LoadedGallery {
     this.members.set(profileId, { ownerId, tag, revision });
   }
 
+  putDamaged({ id, owner, tag, damage }: DamagedProfile): void {
+    this.#leaveOut({ id, ownerId: owner.id, tag, revision: null, damage });
+    this.damaged.add(id);
+  }
+
   remove(id: Id): void {
-    this.#unscored.delete(id);
     this.damaged.delete(id);
-    if (!this.members.has(id)) return;
-    const revision = this.members.get(id)?.revision;
-    const gallery = revision === undefined ? undefined : this.galleries.get(revision);
-    gallery?.delete(id);
-    if (gallery?.size === 0) {
-      gallery.close();
-      this.galleries.delete(revision!);
-    }
+    const member = this.members.get(id);
+    if (!member && !this.leftOut.has(id)) return;
+    this.leftOut.delete(id);
     this.members.delete(id);
     // Cached results may contain the removed print.
     this.#memories.clear();
+    const gallery = member && this.galleries.get(member.revision);
+    gallery?.delete(id);
+    if (gallery?.size === 0) {
+      gallery.close();
+      this.galleries.delete(member!.revision);
+    }
   }
 
   clear(): void {
     for (const gallery of this.galleries.values()) gallery.close();
     this.galleries.clear();
     this.members.clear();
+    this.leftOut.clear();
     this.damaged.clear();
-    this.#unscored.clear();
     this.#memories.clear();
+  }
+
+  #leaveOut(print: LeftOutMember): void {
+    const known = this.leftOut.get(print.id);
+    const isSame = known && known.revision === print.revision && !known.damage === !print.damage;
+    if (!isSame) {
+      this.remove(print.id);
+      this.#memories.clear();
+    }
+    this.leftOut.set(print.id, print);
   }
 
   #modelOf({ revision, calibrationModelId = "" }: Print["template"]) {
@@ -185,7 +218,7 @@ export class Galleries {
       const version = await profiles.printsVersion(scopeId);
       // An interrupted load may have left prints that have been erased since.
       slot.clear();
-      const damaged = (profile: DamagedProfile) => slot.damaged.set(profile.id, profile);
+      const damaged = (profile: DamagedProfile) => slot.putDamaged(profile);
       for await (const print of profiles.prints(scopeId, kind, damaged)) await this.#put(slot, print);
       slot.version = version;
       return;
@@ -196,17 +229,17 @@ export class Galleries {
       ? { version: slot.version, ids: [] }
       : await profiles.printsChangedSince(scopeId, slot.version);
     // A print that is restored from a backup does not change the version.
-    const ids = [...new Set([...changed.ids, ...slot.damaged.keys()])];
-    const damaged: DamagedProfile[] = [];
-    const found = await profiles.printsOf(scopeId, ids, (profile) => damaged.push(profile));
+    const ids = [...new Set([...changed.ids, ...slot.damaged])];
+    const damaged = new Map<Id, DamagedProfile>();
+    const found = await profiles.printsOf(scopeId, ids, (profile) => damaged.set(profile.id, profile));
     const prints = new Map(found.map((print) => [print.profileId, print]));
     for (const id of ids) {
       const print = prints.get(id);
+      const unopened = damaged.get(id);
       if (print?.kind === kind) await this.#put(slot, print);
+      else if (unopened?.owner.kind === kind) slot.putDamaged(unopened);
       else slot.remove(id);
     }
-    slot.damaged.clear();
-    for (const profile of damaged) if (profile.owner.kind === kind) slot.damaged.set(profile.id, profile);
     slot.version = changed.version;
   }
 

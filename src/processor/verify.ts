@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { VerifyResultSchema } from "../contract/index.js";
 import type { AnalyzedAudio, PartResult } from "./analyzed-audio.js";
-import { assertKind, candidatesOf, type FoundProfile, findOneProfile } from "./candidates.js";
+import { assertKind, candidatesOf, type FoundProfile, findOneProfile, leftOutStatus } from "./candidates.js";
 import { analyzeAndCompare, authenticationPart } from "./check.js";
 import { concludeCheck, scoreOf } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
@@ -20,7 +20,8 @@ export const verify: Implementation<"verify"> = async (deps, request, options) =
   assertKind(profile, "person", "gk_voiceprint_profile_id");
   const part = authenticationPart(candidatesOf(context, "person", [profile]), context.set);
   const { analyzed, results } = await analyzeAndCompare(context, source, request, [part]);
-  return { result: await concludeVerification(context, "Verify", profile, analyzed, results[0]!) };
+  const result = await concludeVerification(context, "Verify", profile, analyzed, results[0]!);
+  return { result, ...leftOutStatus(part.candidates.leftOut) };
 };
 
 /** Returns the result and stores it for the session's decision. */

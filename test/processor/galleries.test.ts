@@ -64,7 +64,7 @@ test("the members of a group are found again only if the group or the prints hav
       const before = finds;
       loaded.remembered(key, of, () => {
         finds++;
-        return new Set();
+        return { scored: new Set(), leftOut: [] };
       });
       return finds > before;
     });

@@ -11,7 +11,6 @@ import {
   VerifyResultSchema,
 } from "../../contract/index.js";
 import type { LiveOptions } from "../../contract/operations.js";
-import type { DamagedProfile } from "../../store/port.js";
 import type { PartResult } from "../analyzed-audio.js";
 import { findSeparation, refuseSeparation } from "../caller-voice.js";
 import { assertKind, candidatesByTarget, candidatesOf, findOneProfile, leftOutStatus } from "../candidates.js";
@@ -20,6 +19,7 @@ import { partRisk } from "../check-result.js";
 import { type OpenContext, openContext } from "../context.js";
 import type { Dependencies, OperationOptions } from "../dependencies.js";
 import { invalid } from "../failures.js";
+import type { LeftOut } from "../galleries.js";
 import { concludeIdentification } from "../identify.js";
 import { duration, ifKnown, riskResult } from "../messages.js";
 import { findProfileToChange } from "../profiles.js";
@@ -157,7 +157,7 @@ class LiveCall {
     return call;
   }
 
-  get leftOut(): DamagedProfile[] {
+  get leftOut(): LeftOut[] {
     return this.parties.flatMap(({ task }) => task.leftOut ?? []);
   }
 
@@ -373,7 +373,7 @@ async function openTask(
 const checkTask = <Result>(
   check: LiveCheck<Result>,
   asResult: (result: Result) => LiveResult,
-  leftOut: readonly DamagedProfile[],
+  leftOut: readonly LeftOut[],
 ): LiveTask => ({
   leftOut,
   get score() {

@@ -2,7 +2,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ListenResponseSchema, ListenResultSchema } from "../../contract/index.js";
 import type { Measures } from "../../engine/port.js";
-import type { DamagedProfile } from "../../store/port.js";
+import type { LeftOut } from "../galleries.js";
 
 export type LiveEvent = NonNullable<MessageInitShape<typeof ListenResponseSchema>["event"]>;
 /** What a live check or enrollment ends with. */
@@ -23,8 +23,8 @@ export interface LiveTask<Result = LiveResult> {
   readonly calmSeconds: number;
   /** The best score of the last checkpoint. */
   readonly score: number | null;
-  /** Prints that cannot be opened, and are not compared. */
-  readonly leftOut?: readonly DamagedProfile[];
+  /** Prints that are not compared. */
+  readonly leftOut?: readonly LeftOut[];
 }
 
 /** Reports events of a task before its result. */
