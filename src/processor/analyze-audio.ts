@@ -24,7 +24,7 @@ import {
   numberScored,
 } from "./candidates.js";
 import { analyzeAndCompare, authenticationPart, fraudPart, type Part, recordCheck } from "./check.js";
-import { partRisk, scoreOf, voiceprintResult } from "./check-result.js";
+import { numberOfMatches, partRisk, scoreOf, voiceprintResult } from "./check-result.js";
 import { type CallScope, type OpenContext, openContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
 import { audioDetails, calibrationModel, idIfAny, ifKnown, printDetails, riskResult, uniqueId } from "./messages.js";
@@ -111,6 +111,7 @@ export async function concludeAnalysis(
           ...authentication.outcome,
           numberOfPersonsPrints: numberScored(persons!, authentication.scored),
           riskEngineResult: riskResult(partRisk("person", authentication)),
+          numberOfMatches: numberOfMatches(authentication.scored),
         }
       : undefined,
     fraudDetectionResult: fraud
@@ -120,6 +121,7 @@ export async function concludeAnalysis(
           ...fraud.outcome,
           numberOfFraudstersPrints: numberScored(fraudsters!, fraud.scored),
           riskEngineResult: riskResult(partRisk("fraudster", fraud)),
+          numberOfMatches: numberOfMatches(fraud.scored),
         }
       : undefined,
     syntheticSpeechResult: synthetic?.message,

@@ -50,6 +50,10 @@ const scoreMessage = ({ score, threshold, falseAcceptRate }: JudgedPrint) => ({
   falseAcceptRate,
 });
 
+/** How many owners have prints that reach their threshold. */
+export const numberOfMatches = (scored: readonly JudgedPrint[]): number =>
+  new Set(scored.filter(({ score, threshold }) => score.llr >= threshold).map(({ print }) => print.ownerId)).size;
+
 export const voiceprintResult = (judged: JudgedPrint): MessageInitShape<typeof VoiceprintResultSchema> => ({
   gkVoiceprintProfileId: uniqueId(judged.print.profileId),
   score: {

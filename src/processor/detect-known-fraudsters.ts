@@ -1,6 +1,6 @@
 import { candidatesByTarget, leftOutStatus, numberScored } from "./candidates.js";
 import { analyzeAndCompare, fraudPart } from "./check.js";
-import { concludeCheck, scoreOf, voiceprintResult } from "./check-result.js";
+import { concludeCheck, numberOfMatches, scoreOf, voiceprintResult } from "./check-result.js";
 import { openContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
 import { findAudio } from "./recorded-audio.js";
@@ -19,6 +19,7 @@ export const detectKnownFraudsters: Implementation<"detectKnownFraudsters"> = as
       fraudDetectionScore: scoreOf(result.scored[0]),
       voiceprintResults: result.scored.map(voiceprintResult),
       numberOfPrints: numberScored(candidates, result.scored),
+      numberOfMatches: numberOfMatches(result.scored),
     },
     ...leftOutStatus(candidates.leftOut),
   };

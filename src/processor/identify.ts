@@ -3,7 +3,7 @@ import type { IdentifyResultSchema } from "../contract/index.js";
 import type { AnalyzedAudio, PartResult } from "./analyzed-audio.js";
 import { candidatesByTarget, leftOutStatus } from "./candidates.js";
 import { analyzeAndCompare, authenticationPart } from "./check.js";
-import { concludeCheck, scoreOf, voiceprintResult } from "./check-result.js";
+import { concludeCheck, numberOfMatches, scoreOf, voiceprintResult } from "./check-result.js";
 import { type OpenContext, openContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
 import { findAudio } from "./recorded-audio.js";
@@ -30,5 +30,6 @@ export async function concludeIdentification(
     ...(await concludeCheck(context, operation, analyzed, result, "person")),
     authenticationScore: scoreOf(result.scored[0]),
     voiceprintResults: result.scored.map(voiceprintResult),
+    numberOfMatches: numberOfMatches(result.scored),
   };
 }

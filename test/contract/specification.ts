@@ -112,6 +112,7 @@ export const messages: Record<string, Record<string, readonly [number, string]>>
     authentication_score: [10, "AuthenticationScore"],
     voiceprint_results: [11, "*VoiceprintResult"],
     calibration_model_details: [12, "CalibrationModelDetails"],
+    number_of_matches: [13, "int32"],
   },
   "vendor.biosec.v1.DetectKnownFraudstersResult": {
     ...commonResult(),
@@ -119,6 +120,7 @@ export const messages: Record<string, Record<string, readonly [number, string]>>
     voiceprint_results: [11, "*VoiceprintResult"],
     number_of_prints: [12, "int32"],
     calibration_model_details: [13, "CalibrationModelDetails"],
+    number_of_matches: [14, "int32"],
   },
   "vendor.biosec.v1.AnalyzeAudioResult": {
     gk_media_segment_id: [1, "UniqueId"],
@@ -144,6 +146,7 @@ export const messages: Record<string, Record<string, readonly [number, string]>>
     reason: [4, "DecisionReason"],
     number_of_persons_prints: [5, "int32"],
     risk_engine_result: [6, "RiskEngineResult"],
+    number_of_matches: [7, "int32"],
   },
   "vendor.biosec.v1.AnalyzeAudioFraudDetectionResult": {
     top_fraudster_voiceprint_details: [1, "VoiceprintDetails"],
@@ -152,6 +155,7 @@ export const messages: Record<string, Record<string, readonly [number, string]>>
     reason: [4, "DecisionReason"],
     number_of_fraudsters_prints: [5, "int32"],
     risk_engine_result: [6, "RiskEngineResult"],
+    number_of_matches: [7, "int32"],
   },
   "vendor.biosec.v1.audio.SyntheticSpeechDetectionParameters": {},
   "vendor.biosec.v1.audio.ChannelPlaybackDetectionParameters": {},

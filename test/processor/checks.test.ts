@@ -306,6 +306,38 @@ describe("what a result carries", () => {
     },
   );
 
+  test("number_of_matches tells that the voice matches several owners; two prints of one owner are one match", async () => {
+    const world = await openWorld();
+    const { processor, context } = world;
+    const saying = (profile: { value: string }) => async (speaker: number) => {
+      for (const seconds of [3, 3.1, 3.2]) await world.enroll(profile, take(speaker, seconds));
+      await world.train(profile);
+      return profile;
+    };
+    const persons = [
+      await world.trained(7),
+      await saying(await world.person("person-7", "phone"))(7),
+      await saying(await world.person("the same voice under another name"))(7),
+      await world.trained(9),
+    ];
+    const fraudsters = [await world.trained(9, "fraudster"), await world.trained(11, "fraudster")];
+    const matches = async (speaker: number) => {
+      const audio = await world.heard(take(speaker, 4));
+      const targetOf = (profiles: typeof persons) =>
+        ({ case: "gkVoiceprintProfileIds", value: list(...profiles) }) as const;
+      const identified = await processor.identify({ context, audio, target: targetOf(persons) });
+      const watched = await processor.detectKnownFraudsters({ context, audio, target: targetOf(fraudsters) });
+      const gkVoiceprintProfileIds = list(...persons, ...fraudsters);
+      const { result } = await processor.analyzeAudio({ context, audio, gkVoiceprintProfileIds });
+      expect(result!.authenticationResult!.numberOfMatches).toBe(identified.result!.numberOfMatches);
+      expect(result!.fraudDetectionResult!.numberOfMatches).toBe(watched.result!.numberOfMatches);
+      return [identified.result!.numberOfMatches, watched.result!.numberOfMatches];
+    };
+    expect(await matches(7)).toEqual([2, 0]);
+    expect(await matches(9)).toEqual([1, 1]);
+    expect(await matches(12)).toEqual([0, 0]);
+  });
+
   test("prints with the same score are listed by id, whatever the order of the request", async () => {
     const world = await openWorld();
     const profiles = [await world.trained(7), await world.trained(9), await world.trained(11)];

@@ -238,6 +238,8 @@ class AnalyzeAudioAuthenticationResult(Message):
     number_of_persons_prints: int = 0
     """Valid prints used."""
     risk_engine_result: RiskEngineResult | None = None
+    number_of_matches: int = 0
+    """An addition to the contract, as in IdentifyResult."""
 
 
 @dataclass(frozen=True)
@@ -249,6 +251,8 @@ class AnalyzeAudioFraudDetectionResult(Message):
     number_of_fraudsters_prints: int = 0
     """Valid prints used."""
     risk_engine_result: RiskEngineResult | None = None
+    number_of_matches: int = 0
+    """An addition to the contract, as in IdentifyResult."""
 
 
 @dataclass(frozen=True)
@@ -488,6 +492,8 @@ class DetectKnownFraudstersResult(Message):
     """Valid prints used."""
     calibration_model_details: CalibrationModelDetails | None = None
     """An addition to the contract: the calibration used for the decision."""
+    number_of_matches: int = 0
+    """An addition to the contract, as in IdentifyResult."""
 
 
 @dataclass(frozen=True)
@@ -680,6 +686,8 @@ class IdentifyResult(Message):
     """Best first. With more than 256 candidates, only the best are listed."""
     calibration_model_details: CalibrationModelDetails | None = None
     """An addition to the contract: the calibration used for the decision."""
+    number_of_matches: int = 0
+    """An addition to the contract: how many owners have prints in `voiceprint_results` that reach their threshold. Several: they sound alike, or one person is enrolled under several names."""
 
 
 @dataclass(frozen=True)
