@@ -10,6 +10,7 @@ export const localAccess = (processor: VoiceprintsProcessor): LiveAccess => ({
       push: async (samples) => (await check.push(samples)).result,
       finish: () => check.finish(),
       close: () => check.close(),
+      notCompared: check.notCompared,
     };
   },
   listenToEnroll: (request, options) => processor.openLiveEnrollment(request, options),

@@ -5,6 +5,7 @@
 import { callLimit } from "./contract/call-limit.js";
 import { secondsOf } from "./contract/duration.js";
 import {
+  type AnalyzeAudioResult,
   AudioValidity,
   EnrollReason,
   EnrollStatus,
@@ -168,8 +169,9 @@ export class Voiceprints {
       const gkVoiceprintProfileId = { value: await this.#existingProfile("person", person, choices) };
       const media = await this.#media(context, audio, choices);
       const request = { context, audio: media, gkVoiceprintProfileId, ...listening(choices) };
-      const { result } = await this.operations.verify(request, operationOptions(choices));
-      return answerOf(VerifyResultSchema, result!, result!.authenticationScore, result!.riskEngineResult);
+      const { result, status } = await this.operations.verify(request, operationOptions(choices));
+      const { authenticationScore, riskEngineResult } = result!;
+      return answerOf(VerifyResultSchema, result!, authenticationScore, riskEngineResult, status?.message);
     });
   }
 
@@ -177,7 +179,7 @@ export class Voiceprints {
   identify(audio: Audio, persons?: readonly string[], choices: CallChoices = {}): Promise<Identification> {
     return this.#inSession(choices, callChoices, async (context, choices) => {
       let media: Media | null = null;
-      const { profiles, result } = await unlessErased(persons === undefined, async () => {
+      const { profiles, result, status } = await unlessErased(persons === undefined, async () => {
         const profiles = await this.#profiles("person", persons, choices);
         if (persons === undefined && profiles.length === 0)
           throw statusError(
@@ -188,15 +190,15 @@ export class Voiceprints {
         const uniqueIds = profiles.map(({ id }) => ({ value: id }));
         const target = { case: "gkVoiceprintProfileIds", value: { uniqueIds } } as const;
         const request = { context, audio: media, target, ...listening(choices) };
-        const { result } = await this.operations.identify(request, operationOptions(choices));
-        return { profiles, result };
+        return { profiles, ...(await this.operations.identify(request, operationOptions(choices))) };
       });
       const names = new Map(profiles.map(({ id, name }) => [id, name]));
       const candidates = result!.voiceprintResults.flatMap(({ gkVoiceprintProfileId, score }) => {
         const name = names.get(gkVoiceprintProfileId?.value ?? "");
         return name === undefined ? [] : [{ name, ...comparisonOf(score.value) }];
       });
-      const answer = answerOf(IdentifyResultSchema, result!, result!.authenticationScore, result!.riskEngineResult);
+      const { authenticationScore, riskEngineResult } = result!;
+      const answer = answerOf(IdentifyResultSchema, result!, authenticationScore, riskEngineResult, status?.message);
       const person = answer.decision === "AUTHENTIC" ? (candidates[0]?.name ?? null) : null;
       return { ...answer, person, candidates };
     });
@@ -226,7 +228,8 @@ export class Voiceprints {
       const ignoreCheckpoints = choices.ignoreCheckpoints ?? false;
       const request = { context, rateHz, ignoreCheckpoints, ...targets.request, ...attacks(target) };
       const check = await live.listen(request, operationOptions(choices));
-      return new Listener(check, rateHz, (result) => analysisOf(result, targets.names), end, choices.signal);
+      const outcomeOf = (result: AnalyzeAudioResult) => analysisOf(result, targets.names, check.notCompared);
+      return new Listener(check, rateHz, outcomeOf, end, choices.signal);
     });
   }
 
@@ -445,8 +448,8 @@ export class Voiceprints {
         const targets = await this.#targets(target, choices);
         media ??= await this.#media(context, audio, choices);
         const request = { context, audio: media, ...targets.request, ...listening(choices), ...attacks(choices) };
-        const { result } = await this.operations.analyzeAudio(request, operationOptions(choices));
-        return analysisOf(result!, targets.names);
+        const { result, status } = await this.operations.analyzeAudio(request, operationOptions(choices));
+        return analysisOf(result!, targets.names, status?.message);
       });
     });
   }

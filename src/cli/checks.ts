@@ -53,8 +53,10 @@ export function verifyCommand(program: Command): void {
   ).action(async (name: string, file: string, options: CheckOptions & { tag: string }) => {
     await check(options, file, async ({ operations, context, audio }) => {
       const profile = await profileOf(operations, options.scope, person(name, options.tag));
-      const { result } = await operations.verify({ context, gkVoiceprintProfileId: { value: profile }, ...audio });
-      return { subject: name, result: result!, score: result!.authenticationScore };
+      const gkVoiceprintProfileId = { value: profile };
+      const { result, status } = await operations.verify({ context, gkVoiceprintProfileId, ...audio });
+      const notCompared = status?.message;
+      return { subject: name, result: result!, score: result!.authenticationScore, notCompared };
     });
   });
 }
@@ -82,14 +84,14 @@ export function identifyCommand(program: Command): void {
         if (names.size === 0 && !group)
           throw new CommandError("nobody is enrolled here", "enroll first: vivavoce enroll ada a.wav b.wav c.wav");
       }
-      const { result } = await operations.identify({
+      const { result, status } = await operations.identify({
         context,
         target: group
           ? { case: "group", value: { uniqueId: { value: group }, tag: options.tag ?? "" } }
           : { case: "gkVoiceprintProfileIds", value: { uniqueIds: [...names.keys()].map((value) => ({ value })) } },
         ...audio,
       });
-      return { ...compared(result!, names), score: result!.authenticationScore };
+      return { ...compared(result!, names), score: result!.authenticationScore, notCompared: status?.message };
     });
   });
 }
@@ -120,6 +122,8 @@ interface Checked {
   readonly result: VerifyResult | IdentifyResult | DetectKnownFraudstersResult;
   readonly score: AuthenticationScore | FraudDetectionScore | undefined;
   readonly candidates?: ReturnType<typeof compared>["candidates"];
+  /** Which prints could not be compared, and why. */
+  readonly notCompared: string | undefined;
 }
 
 /** Uploads, runs one check, prints it, and returns the decision as an exit code. */
@@ -134,7 +138,13 @@ export async function check(
     inSession(operations, options, async (context) => {
       const audio = await upload(operations, context, recording);
       const { ignoreCheckpoints = false, channel } = options;
-      const { result, subject, score, candidates } = await run({
+      const {
+        result,
+        subject,
+        score,
+        candidates,
+        notCompared = "",
+      } = await run({
         operations,
         context,
         audio: { audio, ignoreCheckpoints, ...channelSelector(channel) },
@@ -152,7 +162,9 @@ export async function check(
         netSpeechSeconds: secondsOf(result.audioDetails?.netAudio),
         snrDb: result.audioDetails?.snrDb ?? null,
         ...(candidates ? { candidates } : {}),
+        notCompared,
       };
+      const others = alsoMatching(candidates ?? [], subject);
       output.answer(answer, () =>
         facts([
           ["decision", words(answer.decision).toUpperCase()],
@@ -167,11 +179,21 @@ export async function check(
           ...(candidates ?? [])
             .slice(0, 10)
             .map((one, i) => [`${i + 1}.`, `${one.name ?? one.profileId}  ${ratioText(one) ?? "–"}`] as const),
+          ...(others.length > 0 ? [["also match", others.join(", ")] as const] : []),
+          ...(notCompared ? [["not compared", notCompared] as const] : []),
         ]),
       );
       process.exitCode = exitCodeOf(result.decision);
     }),
   );
+}
+
+/** The names of others whose prints reach their threshold. */
+function alsoMatching(candidates: ReturnType<typeof compared>["candidates"], subject: string | null): string[] {
+  const matching = candidates.filter(
+    ({ ratio, threshold }) => threshold !== null && ratio !== null && ratio >= threshold,
+  );
+  return [...new Set(matching.map(({ name, profileId }) => name ?? profileId))].filter((name) => name !== subject);
 }
 
 /** In the same form as on the page. */

@@ -138,13 +138,13 @@ export function watchlistCommand(program: Command): void {
   ).action(async (given: string, file: string, options: CheckOptions) => {
     await check(options, file, async ({ operations, context, audio }) => {
       const id = await listOf(operations, options.scope, "watchlist", given);
-      const { result } = await operations.detectKnownFraudsters({
+      const { result, status } = await operations.detectKnownFraudsters({
         context,
         target: { case: "watchlist", value: { uniqueId: { value: id } } },
         ...audio,
       });
       const names = await namesIn(operations, options.scope, "fraudster");
-      return { ...compared(result!, names), score: result!.fraudDetectionScore };
+      return { ...compared(result!, names), score: result!.fraudDetectionScore, notCompared: status?.message };
     });
   });
 }

@@ -52,6 +52,8 @@ export function boxLiveAccess(
 
 /** A task of one party, on its own call. */
 class BoxTask<Result> implements ListenerTask<Result> {
+  /** Known when the box is listening. */
+  notCompared = "";
   #result: Result | null = null;
   /** Resolves when the box is listening; rejects with the reason if it refuses. */
   readonly started: Promise<void>;
@@ -65,9 +67,11 @@ class BoxTask<Result> implements ListenerTask<Result> {
     const answered = new Promise<void>((resolve) => {
       start = resolve;
     });
-    this.#call = call(({ event }) => {
-      if (event.case === "started") start();
-      else if (event.case === "result") this.#result = resultOf(event.value.result);
+    this.#call = call(({ event, status }) => {
+      if (event.case === "started") {
+        this.notCompared = status?.message ?? "";
+        start();
+      } else if (event.case === "result") this.#result = resultOf(event.value.result);
     });
     this.done = this.#call.done.catch((error: unknown) => {
       this.#failure ??= error;

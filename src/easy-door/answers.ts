@@ -29,6 +29,8 @@ export interface Answer<Result> extends Comparison {
   /** 0..100 */
   readonly reliability: number | null;
   readonly netSpeechSeconds: number;
+  /** Which prints could not be compared, why, and what to do; empty if all were compared. */
+  readonly notCompared: string;
   /** The contract's complete result, as JSON. */
   readonly result: Result;
 }
@@ -59,6 +61,7 @@ export function answerOf<Schema extends DescMessage>(
   result: MessageShape<Schema> & Pick<VerifyResult, "decision" | "reason" | "audioDetails">,
   score: AuthenticationScore | FraudDetectionScore | undefined,
   risk: VerifyResult["riskEngineResult"],
+  notCompared = "",
 ): Answer<MessageJsonType<Schema>> {
   return {
     decision: Decision[result.decision] as DecisionName,
@@ -67,18 +70,23 @@ export function answerOf<Schema extends DescMessage>(
     risk: risk?.risk ?? null,
     reliability: risk?.reliability ?? null,
     netSpeechSeconds: secondsOf(result.audioDetails?.netAudio),
+    notCompared,
     result: toJson(schema, result) as MessageJsonType<Schema>,
   };
 }
 
-export function analysisOf(result: AnalyzeAudioResult, names: ReadonlyMap<string, string>): Analysis {
+export function analysisOf(
+  result: AnalyzeAudioResult,
+  names: ReadonlyMap<string, string>,
+  notCompared: string | undefined,
+): Analysis {
   const { authenticationResult: person, fraudDetectionResult: fraudster } = result;
   // The values are those of the part that the decision is based on.
   const isFraud = fraudster?.decision === Decision.FRAUD;
   const score = (isFraud ? undefined : person?.authenticationScore) ?? fraudster?.fraudDetectionScore;
   const nameOf = (id: string | undefined) => (id === undefined ? null : (names.get(id) ?? null));
   return {
-    ...answerOf(AnalyzeAudioResultSchema, result, score, result.riskEngineGlobalResult),
+    ...answerOf(AnalyzeAudioResultSchema, result, score, result.riskEngineGlobalResult, notCompared),
     validity: AudioValidity[result.validity] as keyof typeof AudioValidity,
     likeliestPerson: nameOf(person?.topPersonVoiceprintDetails?.gkVoiceprintProfileId?.value),
     likeliestFraudster: nameOf(fraudster?.topFraudsterVoiceprintDetails?.gkVoiceprintProfileId?.value),

@@ -27,7 +27,10 @@ export interface ListenerTask<Result> {
   close(): Promise<void>;
 }
 /** A live check as `Listener` drives it. */
-export type AnalysisTask = ListenerTask<AnalyzeAudioResult>;
+export interface AnalysisTask extends ListenerTask<AnalyzeAudioResult> {
+  /** Which prints are not compared, and why; empty if all are. */
+  readonly notCompared: string;
+}
 /** A live enrollment as `EnrollmentListener` drives it. */
 export type EnrollmentTask = ListenerTask<LiveEnrollmentResult>;
 /** Whose print a live enrollment adds to, and the rate of its audio. */

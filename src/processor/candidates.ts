@@ -59,14 +59,16 @@ export const numberScored = ({ count }: Candidates, scored: readonly ScoredPrint
 const mostNamed = 10;
 
 /** A status that names the prints that were left out, and says why and what to do. */
-export function leftOutStatus(leftOut: readonly LeftOut[]): { status?: { message: string } } {
-  if (leftOut.length === 0) return {};
+export const leftOutStatus = (leftOut: readonly LeftOut[]): { status?: { message: string } } =>
+  leftOut.length === 0 ? {} : { status: { message: leftOutMessage(leftOut) } };
+
+/** Empty if all were compared. */
+export function leftOutMessage(leftOut: readonly LeftOut[]): string {
   const [damaged, obsolete] = [leftOut.filter(({ damage }) => damage), leftOut.filter(({ damage }) => !damage)];
-  const message = [
+  return [
     ...notCompared("prints that cannot be opened", damaged, "restore or delete them"),
     ...notCompared("prints of a model that is not installed here", obsolete, "install the model or enroll them again"),
   ].join("; ");
-  return { status: { message } };
 }
 
 function notCompared(which: string, prints: readonly LeftOut[], advice: string): string[] {

@@ -99,6 +99,26 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     expect(json.candidates.map((one: { name: string }) => one.name)).toEqual(["bob", "ada"]);
   });
 
+  it("names others who match too, and voiceprints that could not be compared", async () => {
+    await run("enroll", "robert", ...voices("bob", 1, 2, 3), ...place);
+    const { revision } = engine.behavior;
+    engine.behavior.revision = "d".repeat(64);
+    await run("enroll", "dan", ...voices("bob", 1, 2, 3), ...place);
+    engine.behavior.revision = revision;
+    const { code, out } = await run("identify", ...voices("bob", 4), ...place);
+    expect(code).toBe(0);
+    const [, best, other] = out.match(/compared with +(\w+)\n[^]*also match +(\w+)\n/)!;
+    expect([best, other].sort()).toEqual(["bob", "robert"]);
+    const why =
+      /prints of a model that is not installed here were not compared \(1\); install the model or enroll them again: /;
+    expect(out).toMatch(new RegExp(`not compared +${why.source}`));
+    const { json } = await run("verify", "dan", ...voices("bob", 4), ...place, "--json");
+    expect(json).toMatchObject({ reason: "NO_SCORES", notCompared: expect.stringMatching(why) });
+    const alone = await run("verify", "bob", ...voices("bob", 4), ...place);
+    expect(alone.out).not.toMatch(/not compared|also match/);
+    for (const name of ["robert", "dan"]) await run("erase", name, ...place);
+  });
+
   it("identifies among everybody, lists people and fraudsters, and erases one", async () => {
     const all = await run("identify", ...voices("bob", 4), ...place, "--json");
     expect(all).toMatchObject({ code: 0, json: { subject: "bob", decision: "AUTHENTIC" } });

@@ -5,7 +5,7 @@ import { connectVoiceprints, StatusCode } from "../../src/client/index.js";
 import { Listener } from "../../src/easy-door/listener.js";
 import { localAccess } from "../../src/local-access.js";
 import { type AudioChunk, Voiceprints } from "../../src/voiceprints.js";
-import { rateHz, silence, take } from "../processor/fixture-engine.js";
+import { fixtureEngine, rateHz, silence, take } from "../processor/fixture-engine.js";
 import { openWorld, pcm16, scopeA } from "../processor/world.js";
 import { scope, startLiveBox, stopLiveBoxes } from "./live-box.js";
 
@@ -13,12 +13,12 @@ afterAll(stopLiveBoxes);
 
 const configset = "ivr-text-dependent";
 const doors = {
-  async "in this process"() {
-    const { processor } = await openWorld();
+  async "in this process"(engine = fixtureEngine()) {
+    const { processor } = await openWorld({ engine });
     return new Voiceprints(processor, { scope: scopeA, configset }, localAccess(processor));
   },
-  async "on a box"() {
-    const { box } = await startLiveBox();
+  async "on a box"(engine = fixtureEngine()) {
+    const { box } = await startLiveBox({}, engine);
     return connectVoiceprints({ url: box.url, scope, WebSocket });
   },
 };
@@ -47,6 +47,31 @@ describe.each(Object.entries(doors))("%s", (_, open) => {
       expect([kind, answer.decision, answer.likeliestPerson]).toEqual([kind, "AUTHENTIC", "ada"]);
       expect(listener.answer).toEqual(answer);
     }
+    await voice.close();
+  });
+
+  it("every answer says which prints could not be compared", async () => {
+    const engine = fixtureEngine();
+    const voice = await enrolled(await open(engine));
+    const { revision } = engine.behavior;
+    engine.behavior.revision = "d".repeat(64);
+    const takes = [3, 3.1, 3.2].map((seconds) => ({ samples: take(300, seconds), rateHz }));
+    await voice.enroll("dan", takes);
+    await voice.enrollFraudster("mallory", takes);
+    engine.behavior.revision = revision;
+    const message = /^prints of a model that is not installed here were not compared \(1\)/;
+    const audio = () => ({ samples: take(100, 4), rateHz });
+    expect((await voice.identify(audio())).notCompared).toMatch(message);
+    expect((await voice.verify("dan", audio())).notCompared).toMatch(message);
+    expect((await voice.watch(audio())).notCompared).toMatch(message);
+    const listener = await voice.listen({ persons: ["ada", "dan"] }, rateHz);
+    await listener.push(take(100, 1));
+    expect((await listener.finish()).notCompared).toMatch(message);
+    expect((await voice.identify(audio(), ["ada"])).notCompared).toBe("");
+    expect((await voice.verify("ada", audio())).notCompared).toBe("");
+    const alone = await voice.listen({ persons: ["ada"] }, rateHz);
+    await alone.push(take(100, 1));
+    expect((await alone.finish()).notCompared).toBe("");
     await voice.close();
   });
 

@@ -7,6 +7,7 @@ import { analysisTargets, concludeAnalysis, partsOf } from "../analyze-audio.js"
 import type { AnalyzedAudio, PartResult } from "../analyzed-audio.js";
 import { AttackChecks, type AttackResults, type AttackSource, wantedAttacks } from "../attacks.js";
 import type { Separation } from "../caller-voice.js";
+import { leftOutMessage } from "../candidates.js";
 import { Comparison, type Part } from "../check.js";
 import { type OpenContext, openContext } from "../context.js";
 import { type Dependencies, engineOptions, type OperationOptions } from "../dependencies.js";
@@ -181,6 +182,11 @@ export class LiveCheck<Result> {
       separateVoices: this.source.separation !== null,
       checkpoints: { seconds: checkpoints.seconds, look: (analysis) => this.#look(analysis) },
     });
+  }
+
+  /** Which prints are not compared, and why; empty if all are. */
+  get notCompared(): string {
+    return leftOutMessage(this.plan.parts.flatMap(({ candidates }) => candidates.leftOut));
   }
 
   /** The best score of the last look at the first part that was scored. */

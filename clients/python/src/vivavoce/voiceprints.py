@@ -52,6 +52,8 @@ class Answer(Comparison):
     """0 to 100; higher is more reliable."""
     net_speech_seconds: float
     """Seconds of speech in the audio, without pauses."""
+    not_compared: str
+    """Which voiceprints could not be compared, why, and what to do; empty if all were compared."""
     result: Any
     """The result message of the contract, with all its fields."""
 
@@ -222,8 +224,9 @@ class Voiceprints:
                 channel_selector=_channel(channel),
                 ignore_checkpoints=ignore_checkpoints,
             )
-            result = _present(self.operations.verify(request).result)
-        return Answer(**_answer(result, result.authentication_score, result.risk_engine_result))
+            response = self.operations.verify(request)
+        result = _present(response.result)
+        return Answer(**_answer(response, result, result.authentication_score, result.risk_engine_result))
 
     def identify(
         self,
@@ -239,7 +242,7 @@ class Voiceprints:
         """Finds out which of these persons is speaking, if any. Without `persons`, compares everybody who is enrolled."""
         recording = recording_of(audio, rate, encoding)
 
-        def identified() -> tuple[dict[str, str], c.IdentifyResult]:
+        def identified() -> tuple[dict[str, str], c.IdentifyResponse]:
             names = self._profiles("person", persons, tag)
             if persons is None and not names:
                 which = f' with the tag "{tag}"' if tag else ""
@@ -252,16 +255,17 @@ class Voiceprints:
                     channel_selector=_channel(channel),
                     ignore_checkpoints=ignore_checkpoints,
                 )
-                return names, _present(self.operations.identify(request).result)
+                return names, self.operations.identify(request)
 
-        names, result = _unless_erased(persons is None, identified)
+        names, response = _unless_erased(persons is None, identified)
+        result = _present(response.result)
         candidates = tuple(
             Candidate(**_comparison(one.authentication_score), name=names[_id(one.gk_voiceprint_profile_id)])
             for one in result.voiceprint_results
         )
         found = result.decision == c.Decision.AUTHENTIC and bool(candidates)
         return Identification(
-            **_answer(result, result.authentication_score, result.risk_engine_result),
+            **_answer(response, result, result.authentication_score, result.risk_engine_result),
             person=candidates[0].name if found else None,
             candidates=candidates,
         )
@@ -318,7 +322,7 @@ class Voiceprints:
         """
         recording = recording_of(audio, rate, encoding)
 
-        def analyzed() -> tuple[dict[str, str], c.AnalyzeAudioResult]:
+        def analyzed() -> tuple[dict[str, str], c.AnalyzeAudioResponse]:
             names = self._profiles("person", persons, tag) if persons else {}
             if fraudsters is True or fraudsters:
                 watched = self._profiles("fraudster", None if fraudsters is True else fraudsters, tag)
@@ -335,9 +339,10 @@ class Voiceprints:
                     syntheticSpeechDetectionParameters=c.SyntheticSpeechDetectionParameters() if synthetic else None,
                     channelPlaybackDetectionParameters=c.ChannelPlaybackDetectionParameters() if playback else None,
                 )
-                return names, _present(self.operations.analyze_audio(request).result)
+                return names, self.operations.analyze_audio(request)
 
-        names, result = _unless_erased(fraudsters is True, analyzed)
+        names, response = _unless_erased(fraudsters is True, analyzed)
+        result = _present(response.result)
         person, fraudster = result.authentication_result, result.fraud_detection_result
         is_fraud = fraudster is not None and fraudster.decision == c.Decision.FRAUD
         own = None if is_fraud or person is None else person.authentication_score
@@ -345,7 +350,7 @@ class Voiceprints:
         top_person = person.top_person_voiceprint_details if person else None
         top_fraudster = fraudster.top_fraudster_voiceprint_details if fraudster else None
         return Analysis(
-            **_answer(result, score, result.risk_engine_global_result),
+            **_answer(response, result, score, result.risk_engine_global_result),
             validity=result.validity,
             likeliest_person=names.get(_id(top_person.gk_voiceprint_profile_id)) if top_person else None,
             likeliest_fraudster=names.get(_id(top_fraudster.gk_voiceprint_profile_id)) if top_fraudster else None,
@@ -617,7 +622,12 @@ def _comparison(score: c.AuthenticationScore | c.FraudDetectionScore | None) -> 
     }
 
 
-def _answer(result: Any, score: c.AuthenticationScore | c.FraudDetectionScore | None, risk: c.RiskEngineResult | None) -> dict[str, Any]:
+def _answer(
+    response: c.VerifyResponse | c.IdentifyResponse | c.AnalyzeAudioResponse,
+    result: Any,
+    score: c.AuthenticationScore | c.FraudDetectionScore | None,
+    risk: c.RiskEngineResult | None,
+) -> dict[str, Any]:
     return {
         **_comparison(score),
         "decision": result.decision,
@@ -625,5 +635,6 @@ def _answer(result: Any, score: c.AuthenticationScore | c.FraudDetectionScore | 
         "risk": risk.risk if risk else None,
         "reliability": risk.reliability if risk else None,
         "net_speech_seconds": _seconds(result.audio_details.net_audio if result.audio_details else None),
+        "not_compared": response.status.message if response.status else "",
         "result": result,
     }
