@@ -73,6 +73,7 @@ with vivavoce.connect(url, client_id=client_id, client_secret=client_secret) as 
     assert voice.verify("bob", spoken, rate=rate).decision == Decision.NO_MATCH
 
     found = voice.identify(spoken, rate=rate)
+    assert found.not_compared == ""
     assert found.person == "ada" and [one.name for one in found.candidates] == ["ada", "bob"], found
     nobody = refused(lambda: voice.identify(spoken, rate=rate, tag="mobile"))
     assert nobody.message == 'nobody is enrolled with the tag "mobile"; enroll somebody before identifying', nobody
