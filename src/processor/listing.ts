@@ -1,7 +1,7 @@
 /** Lists the contents of a scope page by page. The page token is the last id of the previous page. */
 import { OwnerType, VoiceprintProfileStatus } from "../contract/index.js";
 import { isUuid } from "../contract/mandatory.js";
-import type { Id, ListedProfile, Store } from "../store/port.js";
+import type { Id, ListedProfile, OwnerKind, Store } from "../store/port.js";
 import { checkOptionalContext } from "./context.js";
 import type { GroupImplementation, Implementation } from "./dependencies.js";
 import { invalid } from "./failures.js";
@@ -24,14 +24,24 @@ function placeOf({ pageToken }: { readonly pageToken: string }): Id | null {
   throw invalid("page_token", "malformed", `page_token must be a next_page_token of this list, got ${got}`);
 }
 
-const nextToken = <T extends { readonly id: string }>(page: readonly T[], size: number): string =>
-  page.length < size ? "" : page.at(-1)!.id;
+/** `found` has one entry more than a page if there is a next page. */
+function pageOf<T extends { readonly id: Id }>(found: readonly T[], size: number) {
+  const page = found.slice(0, size);
+  return { page, nextPageToken: found.length > size ? page.at(-1)!.id : "" };
+}
+
+/** `null`: both. */
+const KINDS: Readonly<Record<OwnerType, OwnerKind | null>> = {
+  [OwnerType.UNSPECIFIED]: null,
+  [OwnerType.PERSON]: "person",
+  [OwnerType.FRAUDSTER]: "fraudster",
+};
 
 export const listGroups: GroupImplementation<"listGroups"> = async (deps, kind, request) => {
   const size = pageSizeOf(request);
   const after = placeOf(request);
   const scopeId = await checkOptionalContext(deps, request.context);
-  const page = await deps.store.groups.sizes(scopeId, kind, after, size);
+  const { page, nextPageToken } = pageOf(await deps.store.groups.sizes(scopeId, kind, after, size + 1), size);
   return {
     groups: page.map(({ id, tag, profiles, owners }) => ({
       gkGroupId: uniqueId(id),
@@ -39,7 +49,7 @@ export const listGroups: GroupImplementation<"listGroups"> = async (deps, kind, 
       numberOfProfiles: profiles,
       numberOfOwners: owners,
     })),
-    nextPageToken: nextToken(page, size),
+    nextPageToken,
   };
 };
 
@@ -49,16 +59,16 @@ export const listVoiceprintProfiles: Implementation<"listVoiceprintProfiles"> = 
   if (OwnerType[request.ownerType] === undefined)
     throw invalid("owner_type", "unknown", `owner_type must be PERSON (1) or FRAUDSTER (2), got ${request.ownerType}`);
   const scopeId = await checkOptionalContext(deps, request.context);
-  const wanted = ({ owner }: ListedProfile) =>
-    request.ownerType === OwnerType.UNSPECIFIED || ownerType(owner.kind) === request.ownerType;
-  const page =
+  const kind = KINDS[request.ownerType];
+  const found =
     request.ownerId === ""
-      ? await deps.store.profiles.list(scopeId, after, size)
-      : (await profilesOfOwner(deps.store, scopeId, request.ownerId))
-          .filter(({ id }) => after === null || id > after)
-          .slice(0, size);
+      ? await deps.store.profiles.list(scopeId, after, size + 1, kind)
+      : (await profilesOfOwner(deps.store, scopeId, request.ownerId, kind)).filter(
+          ({ id }) => after === null || id > after,
+        );
+  const { page, nextPageToken } = pageOf(found, size);
   return {
-    profiles: page.filter(wanted).map((profile) => ({
+    profiles: page.map((profile) => ({
       gkVoiceprintProfileId: uniqueId(profile.id),
       gkOwnerId: uniqueId(profile.owner.id),
       ownerType: ownerType(profile.owner.kind),
@@ -68,7 +78,7 @@ export const listVoiceprintProfiles: Implementation<"listVoiceprintProfiles"> = 
       printVersion: profile.printVersion,
       consent: consentMessage(profile.consent),
     })),
-    nextPageToken: nextToken(page, size),
+    nextPageToken,
   };
 };
 
@@ -77,8 +87,10 @@ export async function profilesOfOwner(
   { owners, profiles }: Pick<Store, "owners" | "profiles">,
   scopeId: Id,
   name: string,
+  kind: OwnerKind | null = null,
 ): Promise<ListedProfile[]> {
-  const found = [await owners.find(scopeId, "person", name), await owners.find(scopeId, "fraudster", name)];
+  const kinds: readonly OwnerKind[] = kind ? [kind] : ["person", "fraudster"];
+  const found = await Promise.all(kinds.map((one) => owners.find(scopeId, one, name)));
   const ids = found.flatMap((owner) => owner?.id ?? []);
   return (await profiles.ofOwners(scopeId, ids)).sort((a, b) => (a.id < b.id ? -1 : 1));
 }

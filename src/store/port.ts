@@ -293,8 +293,8 @@ export interface Store {
     /** Those of these ids that exist, in any order. */
     getMany(scopeId: Id, ids: readonly Id[]): Promise<ListedProfile[]>;
     find(scopeId: Id, kind: OwnerKind, externalId: string, tag: string): Promise<Profile | null>;
-    /** Ordered by id. Fewer than `limit` means the end. */
-    list(scopeId: Id, after: Id | null, limit: number): Promise<ListedProfile[]>;
+    /** Ordered by id; of one kind, if it is given. Fewer than `limit` means the end. */
+    list(scopeId: Id, after: Id | null, limit: number, kind?: OwnerKind | null): Promise<ListedProfile[]>;
     /** Number of profiles in the scope. */
     count(scopeId: Id): Promise<number>;
     /** In the order of creation. */

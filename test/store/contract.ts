@@ -347,6 +347,23 @@ export function describeStoreContract(name: string, { open }: StoreUnderTest): v
         expect(pages).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)]);
       });
 
+      test("of one kind are listed in full pages, however many of the other kind are between them", async () => {
+        const scope = newScope();
+        const ids: string[] = [];
+        for (let i = 0; i < 9; i++) {
+          const kind = i % 4 === 0 ? "fraudster" : "person";
+          const { id } = (await store.profiles.create(profileOf(scope, `name ${i}`, { kind })))!;
+          if (kind === "fraudster") ids.push(id);
+        }
+        const list = async (after: string | null, limit: number, kind: "person" | "fraudster") =>
+          (await store.profiles.list(scope, after, limit, kind)).map(({ id }) => id);
+        expect(await list(null, 2, "fraudster")).toEqual(ids.slice(0, 2));
+        expect(await list(ids[1]!, 2, "fraudster")).toEqual(ids.slice(2));
+        expect(await list(null, 10, "fraudster")).toEqual(ids);
+        expect(await list(null, 10, "person")).toHaveLength(6);
+        expect(await list(ids[2]!, 10, "person")).toEqual([]);
+      });
+
       test("take segments one write at a time", async () => {
         const scope = newScope();
         const { id: sessionId } = await startSession(store, scope);

@@ -110,7 +110,7 @@ export const WORDS: Readonly<Record<string, string>> = {
   "vendor.biosec.v1.CreateVoiceprintProfileRequest.fraudster_id": "Your id of the fraudster.",
   "vendor.biosec.v1.CreateVoiceprintProfileRequest.profile_tag": "Which of the owner's prints; empty if there is only one.",
   "vendor.biosec.v1.ListVoiceprintProfilesRequest.owner_type": "Only persons or only fraudsters; both if unspecified.",
-  "vendor.biosec.v1.ListVoiceprintProfilesRequest.page_size": "1 to 500; 100 by default. A page may have fewer entries even if it is not the last.",
+  "vendor.biosec.v1.ListVoiceprintProfilesRequest.page_size": "1 to 500; 100 by default.",
   "vendor.biosec.v1.ListVoiceprintProfilesRequest.page_token": "`next_page_token` of the previous answer; empty for the first page.",
   "vendor.biosec.v1.ListVoiceprintProfilesRequest.owner_id": "External id of the owner whose profiles are listed; if empty, those of all owners.",
   "vendor.biosec.v1.ListVoiceprintProfilesResponse.next_page_token": "Empty on the last page.",

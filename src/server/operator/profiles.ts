@@ -27,7 +27,7 @@ export class Profiles {
     const { text, state, kind } = search;
     const { profiles } = this.store;
     const view = (profile: ListedProfile) => this.#view(profile);
-    if (text === "" && !state && !kind) return page(await profiles.list(scope, after, limit + 1), limit, view);
+    if (text === "" && !state) return page(await profiles.list(scope, after, limit + 1, kind), limit, view);
     const wanted = (shown: ProfileView) =>
       (state === null || shown.state === state) && (kind === null || shown.kind === kind);
     const exact = text === "" ? [] : await this.#exactly(scope, text);
@@ -36,7 +36,7 @@ export class Profiles {
       return page(found, limit, (shown) => shown);
     }
     return searched(
-      (from, most) => profiles.list(scope, from, most),
+      (from, most) => profiles.list(scope, from, most, kind),
       after,
       limit,
       MOST_LOOKED_AT,

@@ -137,15 +137,19 @@ export function createProfiles(context: RecordContext): Store["profiles"] {
 
     find: async (scopeId, ...name) => readOne(scopeId, await findStored(scopeId, ...name)),
 
-    async list(scopeId, after, limit) {
+    async list(scopeId, after, limit, kind) {
       const found: ListedProfile[] = [];
       for (let last = after; found.length < limit; ) {
         const wanted = limit - found.length;
-        const stored = await db.getAll("profiles", afterId(scopeId, last), wanted);
-        found.push(...(await listed(scopeId, stored)));
+        const atOnce = kind ? Math.max(wanted, PRINTS_AT_ONCE) : wanted;
+        const stored = await db.getAll("profiles", afterId(scopeId, last), atOnce);
+        const ofKind = kind ? stored.filter(({ owner }) => owner.kind === kind) : stored;
+        const taken = ofKind.slice(0, wanted);
+        found.push(...(await listed(scopeId, taken)));
+        const isRest = taken.length === ofKind.length;
         // A short page means the end, so profiles erased meanwhile must not make a page short.
-        if (stored.length < wanted) break;
-        last = stored.at(-1)!.id;
+        if (isRest && stored.length < atOnce) break;
+        last = (isRest ? stored : taken).at(-1)!.id;
       }
       return found;
     },

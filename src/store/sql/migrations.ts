@@ -217,6 +217,11 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX ON vivavoce.groups
     (scope, kind, hashtextextended((substring(data FROM '"tag":("(?:[^"\\]|\\.)*")') COLLATE "C"), 0));
   `,
+  `
+  -- Lists of one kind have the profiles without a template too.
+  DROP INDEX vivavoce.profiles_scope_kind_id_idx;
+  CREATE INDEX ON vivavoce.profiles (scope, kind, id);
+  `,
 ];
 
 /** An arbitrary number that no other program uses: replicas that start at the same time migrate one after the other. */

@@ -150,15 +150,15 @@ export function createProfiles(context: SqlContext): Store["profiles"] {
       return profile;
     },
 
-    async list(scopeId, after, limit) {
+    async list(scopeId, after, limit, kind) {
       const found: ListedProfile[] = [];
+      const ofKind = kind ? "AND kind = $4" : "";
       for (let last = escapeText(after ?? ""); found.length < limit; ) {
         const wanted = limit - found.length;
-        const rows = await database.query<ProfileRow>(`${PROFILE} WHERE scope = $1 AND id > $2 ORDER BY id LIMIT $3`, [
-          keyOf(scopeId),
-          last,
-          wanted,
-        ]);
+        const rows = await database.query<ProfileRow>(
+          `${PROFILE} WHERE scope = $1 AND id > $2 ${ofKind} ORDER BY id LIMIT $3`,
+          [keyOf(scopeId), last, wanted, ...(kind ? [kind] : [])],
+        );
         found.push(...(await listed(scopeId, rows)));
         // A short page means the end, so profiles erased meanwhile must not make a page short.
         if (rows.length < wanted) break;

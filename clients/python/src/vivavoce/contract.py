@@ -743,7 +743,7 @@ class ListVoiceprintProfilesRequest(Message):
     owner_type: OwnerType = OwnerType.UNSPECIFIED
     """Only persons or only fraudsters; both if unspecified."""
     page_size: int = 0
-    """1 to 500; 100 by default. A page may have fewer entries even if it is not the last."""
+    """1 to 500; 100 by default."""
     page_token: str = ""
     """`next_page_token` of the previous answer; empty for the first page."""
     owner_id: str = ""

@@ -221,7 +221,7 @@ export type ListVoiceprintProfilesRequest = Message<"vendor.biosec.v1.ListVoicep
   ownerType: OwnerType;
 
   /**
-   * 1 to 500; 100 by default. A page may have fewer entries even if it is not the last.
+   * 1 to 500; 100 by default.
    *
    * @generated from field: int32 page_size = 3;
    */
@@ -259,7 +259,7 @@ export type ListVoiceprintProfilesRequestJson = {
   ownerType?: OwnerTypeJson;
 
   /**
-   * 1 to 500; 100 by default. A page may have fewer entries even if it is not the last.
+   * 1 to 500; 100 by default.
    *
    * @generated from field: int32 page_size = 3;
    */
