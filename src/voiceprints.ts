@@ -43,6 +43,7 @@ import {
   type Owner,
   orCleanUp,
   profilesIn,
+  profilesNamed,
   type SessionContext,
   type Settings,
   startSession,
@@ -491,7 +492,8 @@ export class Voiceprints {
     if (!Array.isArray(names))
       throw invalid("names", "malformed", `the names of ${kind}s must be a list, got ${typeName(names)}`);
     if (names.length === 0) throw invalid("names", "empty", `the list of ${kind}s must have at least one name`);
-    return each(names, async (name) => ({ id: await this.#existingProfile(kind, name, choices), name }));
+    for (const name of names) assertName(name);
+    return profilesNamed(this.operations, this.settings.scope, kind, names, tag ?? "", callOptions(choices));
   }
 
   async #names(kind: Owner["kind"]): Promise<string[]> {

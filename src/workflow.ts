@@ -152,31 +152,67 @@ export interface NamedProfile {
 
 const longestPage = 500;
 
+type ListedProfile = NamedProfile & Pick<VoiceprintProfileSummary, "status" | "printVersion">;
+
 /** All profiles of a kind in the scope (all pages), or those of one owner. */
-export async function profilesIn(
+export async function profilesIn(...which: Parameters<typeof profilePages>): Promise<ListedProfile[]> {
+  const found: ListedProfile[] = [];
+  for await (const page of profilePages(...which)) found.push(...page);
+  return found;
+}
+
+async function* profilePages(
   operations: Operations,
   scope: string,
   kind: Owner["kind"],
   name = "",
   options?: OperationOptions,
-): Promise<(NamedProfile & Pick<VoiceprintProfileSummary, "status" | "printVersion">)[]> {
+): AsyncGenerator<ListedProfile[]> {
   const context = { gkScopeId: { value: scope } };
   const ownerType = kind === "person" ? OwnerType.PERSON : OwnerType.FRAUDSTER;
-  const found: VoiceprintProfileSummary[] = [];
   for (let pageToken = ""; ; ) {
     const request = { context, ownerType, ownerId: name, pageSize: longestPage, pageToken };
     const page = await operations.listVoiceprintProfiles(request, options);
-    found.push(...page.profiles);
+    yield page.profiles.map(({ gkVoiceprintProfileId, ownerId, profileTag, status, printVersion }) => ({
+      id: gkVoiceprintProfileId!.value,
+      name: ownerId,
+      tag: profileTag,
+      status,
+      printVersion,
+    }));
     pageToken = page.nextPageToken;
-    if (pageToken === "") break;
+    if (pageToken === "") return;
   }
-  return found.map(({ gkVoiceprintProfileId, ownerId, profileTag, status, printVersion }) => ({
-    id: gkVoiceprintProfileId!.value,
-    name: ownerId,
-    tag: profileTag,
-    status,
-    printVersion,
-  }));
+}
+
+/** Reading a page of the list takes about as long as finding this many names, or less. */
+const namesPerPage = 100;
+
+/**
+ * The profiles of these owners, in order; throws if one has none. Many names are looked for in the list of all profiles first, but only so far that
+ * a list that is much longer does not take more time than it saves.
+ */
+export async function profilesNamed(
+  operations: Operations,
+  scope: string,
+  kind: Owner["kind"],
+  names: readonly string[],
+  tag: string,
+  options?: OperationOptions,
+): Promise<Pick<NamedProfile, "id" | "name">[]> {
+  const listed = new Map<string, string>();
+  let pagesLeft = Math.floor(names.length / namesPerPage);
+  if (pagesLeft > 0)
+    for await (const page of profilePages(operations, scope, kind, "", options)) {
+      for (const one of page) if (one.tag === tag) listed.set(one.name, one.id);
+      if (--pagesLeft === 0) break;
+    }
+  const found: Pick<NamedProfile, "id" | "name">[] = [];
+  for (const name of names) {
+    const id = listed.get(name) ?? (await existingProfile(operations, scope, { kind, name, tag }, options));
+    found.push({ id, name });
+  }
+  return found;
 }
 
 /** All profiles of a kind, with this tag if there is one, to be compared in one call. */

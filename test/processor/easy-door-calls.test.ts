@@ -327,6 +327,30 @@ describe("answers", () => {
     expect(asked).not.toHaveBeenCalled();
   });
 
+  test("many people by name are found in the list of all, those beyond its first pages one by one", async () => {
+    const names = Array.from({ length: 260 }, (_, i) => `person-${i}`);
+    for (const name of names) await world.person(name);
+    await world.person("person-7", "mobile");
+    // Two pages are read for 260 names.
+    for (let i = 0; i < 1000 - 261; i++) await world.person(`nobody asks for ${i}`);
+    await voice.enroll("zoe", takes(7));
+    const [pages, finds] = [
+      vi.spyOn(world.processor, "listVoiceprintProfiles"),
+      vi.spyOn(world.processor, "getGkVoiceprintProfileId"),
+    ];
+    const found = await voice.identify(audio(7, 4), [...names, "zoe"]);
+    expect(found).toMatchObject({ decision: "AUTHENTIC", person: "zoe" });
+    expect([pages.mock.calls.length, finds.mock.calls.length]).toEqual([2, 1]);
+    const asked = voice.identify(audio(7, 4), [...names, "nobody of this name"]);
+    await expect(asked).rejects.toThrow('the person "nobody of this name" has no voiceprint');
+    await expect(voice.identify(audio(7, 4), names, { tag: "mobile" })).rejects.toThrow(
+      'the person "person-0" has no voiceprint with the tag "mobile"',
+    );
+    const few = voice.identify(audio(7, 4), names.slice(0, 99));
+    expect(await few).toMatchObject({ decision: "FAILED" });
+    expect(pages).toHaveBeenCalledTimes(6);
+  });
+
   test("identify names nobody unless the decision is AUTHENTIC", async () => {
     await expect(voice.identify(audio(7, 4))).rejects.toThrow(
       /^nobody is enrolled; enroll somebody before identifying$/,

@@ -75,6 +75,8 @@ with vivavoce.connect(url, client_id=client_id, client_secret=client_secret) as 
     found = voice.identify(spoken, rate=rate)
     assert found.not_compared == ""
     assert found.person == "ada" and [one.name for one in found.candidates] == ["ada", "bob"], found
+    # A hundred names are looked for in the list of all profiles.
+    assert voice.identify(spoken, ["ada", "bob"] * 50, rate=rate).candidates == found.candidates
     nobody = refused(lambda: voice.identify(spoken, rate=rate, tag="mobile"))
     assert nobody.message == 'nobody is enrolled with the tag "mobile"; enroll somebody before identifying', nobody
     fraud, fraud_rate = samples_of("mallory-4")
