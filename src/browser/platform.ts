@@ -6,7 +6,7 @@ import type { Thread } from "../engine/platform.js";
 
 async function fetched(url: URL | string): Promise<Response> {
   const response = await fetch(url);
-  if (!response.ok) throw new Error(`${url} answered with HTTP status ${response.status}`);
+  if (!response.ok) throw new Error(`${url} cannot be loaded: HTTP status ${response.status}`);
   return response;
 }
 

@@ -49,10 +49,14 @@ export interface AudioOptions extends Partial<RawOptions> {
 
 export function withAudio(command: Command): Command {
   return command
-    .option("--channel <n>", "channel of a multi-channel recording: 0 mixes all, 1 is the first", wholeNumber(0, 64))
+    .option(
+      "--channel <n>",
+      "channel of a multi-channel recording: 1 is the first; 0, the default, mixes all",
+      wholeNumber(0, 64),
+    )
     .addOption(new Option("--encoding <name>", "encoding of headerless files").choices(["pcm16", "alaw", "mulaw"]))
     .option("--rate <hz>", "sampling rate of headerless files", wholeNumber(4000, 192_000))
-    .option("--channels <n>", "channels of headerless files", wholeNumber(1, 64));
+    .option("--channels <n>", "channels of headerless files; 1 by default", wholeNumber(1, 64));
 }
 
 export function mediaFormat({ encoding, rate, channels }: AudioOptions): RawOptions | undefined {

@@ -109,7 +109,7 @@ const APPLICATIONS: TokenCommands = {
     options: (command) =>
       command
         .option("--environment <name>", "environment of the application", "production")
-        .option("--geo <geography>", "geography of its first client", "local")
+        .option("--geo <geography>", "geography (region) of its first client", "local")
         .option("--oauth-scope <scope>", "allow only this scope (repeat for more)", several)
         .option("--gk-scope <id>", "biometric scope of the default client (repeat for more)", several),
     async run({ applications, options }: Call<NewApplicationOptions>, name: string) {
@@ -408,13 +408,13 @@ function parseOpening(text: string): { days: Day[]; window: Window } {
 
 const HOURS: TokenCommands = {
   "set <site> <business-unit>": {
-    about: 'set the hours, for example --open "mon-fri 09:00-17:30" --open "sat 10:00-14:00"',
+    about: 'set the hours of operation, for example --open "mon-fri 09:00-17:30" --open "sat 10:00-14:00"',
     creates: true,
     options: (command) =>
       command
-        .requiredOption("--time-zone <name>", "IANA name, such as Europe/Berlin")
-        .requiredOption("--open <hours>", "days and times (repeat for more)", several)
-        .option("--closed <date>", "closed on this day, such as 2026-12-25 (repeat for more)", several),
+        .requiredOption("--time-zone <name>", "time zone of the hours, such as Europe/Berlin")
+        .requiredOption("--open <hours>", "days and times when it is open (repeat for more)", several)
+        .option("--closed <date>", "date when it is closed, such as 2026-12-25 (repeat for more)", several),
     async run(
       { agents, options }: Call<{ timeZone: string; open: string[]; closed?: string[] }>,
       site: string,
@@ -479,7 +479,7 @@ function paramsCommand(token: Command): void {
 export function tokenCommand(program: Command): void {
   const token = program.command("token").description("manage applications, clients, users and their tokens");
   for (const [name, about, commands] of [
-    ["app", "manage applications, each with an id for every environment", APPLICATIONS],
+    ["app", "manage applications: programs that use the box", APPLICATIONS],
     ["client", "manage the clients of an application", CLIENTS],
     ["user", "manage users who can sign in", USERS],
     ["agent", "manage the agents of a site's business units", AGENTS],

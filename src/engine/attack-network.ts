@@ -72,7 +72,7 @@ function attackModel(section: ModelSection): AttackModel {
   const [slope, offset] = Array.isArray(calibration) ? (calibration as unknown[]) : [];
   if (!Number.isFinite(slope) || !Number.isFinite(offset))
     throw badModel(`the ${kind} attack network has no calibration`);
-  if ((slope as number) <= 0) throw badModel(`the ${kind} attack network must give attacks a higher ratio`);
+  if ((slope as number) <= 0) throw badModel(`the slope of the ${kind} attack network must be above 0, got ${slope}`);
   if (!isGenuineRatios(genuine)) throw badModel(`the ${kind} attack network has no measure of genuine speech`);
   if (!findsAttacks(genuine))
     throw badModel(`the thresholds of the ${kind} attack network are too high for any attack`);
@@ -106,7 +106,8 @@ export class AttackNetworks {
     const { run } = kernels;
     if (models.length === 0) return;
     const channels = models.find((model) => model.channels)?.channels ?? 24;
-    if (run.attackReserve(attackWindowFrames + windowSlackFrames, channels) !== 1) throw badModel("no attack networks");
+    if (run.attackReserve(attackWindowFrames + windowSlackFrames, channels) !== 1)
+      throw badModel("the kernels cannot run the attack networks");
     for (const { kind, weights } of models) {
       const { tensors } = weights;
       const number = numberOf(kind);
@@ -118,7 +119,7 @@ export class AttackNetworks {
             `tensor ${i} of the ${kind} attack network has ${bytes} bytes, expected ${run.attackTensorBytes(number, i)}`,
           );
         kernels.write(run.attackStaging(), weights.bytes.subarray(offset, offset + bytes));
-        if (run.attackTake(number, i) !== 1) throw badModel(`the ${kind} network`);
+        if (run.attackTake(number, i) !== 1) throw badModel(`the kernels cannot run the ${kind} attack network`);
       }
     }
   }

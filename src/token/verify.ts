@@ -306,7 +306,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       });
     }
     if (payload.iat !== undefined && payload.iat > clock.now() / 1000 + skewS)
-      refuse("the token's iat is in the future");
+      refuse("the token's iat is in the future; check the clocks of its issuer and of this machine");
     for (const claim of ["sub", "jti"])
       if (!["string", "undefined"].includes(typeof payload[claim])) refuse(`the token's ${claim} must be a string`);
     const scopes = words(payload[from.scopeClaim ?? (payload.scope === undefined ? "scp" : "scope")]);

@@ -37,7 +37,7 @@ export const en = {
     scoreOf: (score: string, needed: string) => `${score}, needed ${needed}`,
   },
 
-  identify: { hint: "Compared with every voice enrolled on this device.", no: "Nobody enrolled here" },
+  identify: { hint: "Compared with every voice enrolled on this device.", no: "None of the voices enrolled here" },
 
   attacks: {
     heading: "Is it a live voice?",

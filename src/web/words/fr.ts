@@ -39,7 +39,10 @@ export const fr: Words = {
     scoreOf: (score, needed) => `${score}, il faut ${needed}`,
   },
 
-  identify: { hint: "Comparaison avec toutes les voix inscrites sur cet appareil.", no: "Personne d’inscrit ici" },
+  identify: {
+    hint: "Comparaison avec toutes les voix inscrites sur cet appareil.",
+    no: "Aucune des voix inscrites ici",
+  },
 
   attacks: {
     heading: "Est-ce une voix en direct ?",
