@@ -171,7 +171,7 @@ export const WORDS: Readonly<Record<string, string>> = {
   "vendor.biosec.v1.SessionsProcessor.GetSessionDecision": "Combines the checks of a session into one decision; also for a stopped session.",
   "vendor.biosec.v1.VoiceprintDetails.gk_owner_id": "The person or fraudster who owns the print.",
   "vendor.biosec.v1.VoiceprintDetails.profile_tag": "Label of one of the owner's prints.",
-  "vendor.biosec.v1.VoiceprintDetails.print_version": "Incremented each time a print is retrained.",
+  "vendor.biosec.v1.VoiceprintDetails.print_version": "Incremented each time a print is retrained, or grows by a call.",
   "vendor.biosec.v1.AuthenticationScore.ratio": "Calibrated log-likelihood ratio (natural logarithm) of \"same person\" to \"different people\".",
   "vendor.biosec.v1.AuthenticationScore.threshold": "The lowest ratio that is a match in this call, for audio of this quality.",
   "vendor.biosec.v1.AuthenticationScore.false_accept_rate": "The target of the threshold: the share of calls by somebody else in which at least one candidate reaches it.",

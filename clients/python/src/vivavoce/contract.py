@@ -1024,7 +1024,7 @@ class VoiceprintDetails(Message):
     profile_tag: str = ""
     """Label of one of the owner's prints."""
     print_version: int | None = None
-    """Incremented each time a print is retrained."""
+    """Incremented each time a print is retrained, or grows by a call."""
 
 
 @dataclass(frozen=True)

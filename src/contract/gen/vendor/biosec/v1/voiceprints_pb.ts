@@ -53,7 +53,7 @@ export type VoiceprintDetails = Message<"vendor.biosec.v1.VoiceprintDetails"> & 
   profileTag: string;
 
   /**
-   * Incremented each time a print is retrained.
+   * Incremented each time a print is retrained, or grows by a call.
    *
    * @generated from field: google.protobuf.Int32Value print_version = 5;
    */
@@ -89,7 +89,7 @@ export type VoiceprintDetailsJson = {
   profileTag?: string;
 
   /**
-   * Incremented each time a print is retrained.
+   * Incremented each time a print is retrained, or grows by a call.
    *
    * @generated from field: google.protobuf.Int32Value print_version = 5;
    */
