@@ -84,7 +84,7 @@ export const configSchema = z.strictObject({
   port: z.number().int().min(0).max(65_535).default(8080),
   /** `memory`, a folder (embedded), or postgres://… */
   store: folderOrPostgres.default(() => join(dataFolder(), "store")),
-  /** `vivavoce-2`, `vivavoce-2-accurate` (fewer errors over telephones, three times the work), or a model file. */
+  /** `vivavoce-2`, `vivavoce-2-accurate` (fewer errors over telephones, about twice the CPU time), or a model file. */
   model: nonEmpty.optional(),
   /** Models for the new prints of individual scopes: a name or a file as in `model`, by scope. */
   scopeModels: z.record(z.string(), nonEmpty).default({}),
