@@ -614,6 +614,17 @@ describe("authorization code with PKCE", () => {
     expect(signIn.response.headers.get("Content-Security-Policy")).toMatch(/frame-ancestors 'none'/);
   });
 
+  test("under http, the cookies of a sign-in are not Secure, so that the browser sends them back", async () => {
+    const plain = createBox({ startAt: box.now(), issuer: "http://box.example" });
+    const olga = await plain.service.users.create({ name: "olga", role: "owner", password: PASSWORD });
+    const wanted = { kind: "user", label: "Console", redirectUris: [REDIRECT] } as const;
+    const { credential } = await plain.service.credentials.create(olga, wanted);
+    const response = await plain.fetch(authorizeUrl({ client_id: credential.clientId }));
+    expect(response.status).toBe(303);
+    expect(response.headers.getSetCookie()).not.toEqual([]);
+    for (const line of response.headers.getSetCookie()) expect(line).not.toMatch(/secure/i);
+  });
+
   test("tokens of a deleted credential or a disabled user are refused", async () => {
     const { access_token } = await redeem(await allow());
     await box.service.users.change("olga", { disabled: true });
@@ -757,6 +768,20 @@ describe("a page of the box itself", () => {
       expect((await browser.go(await authorizeUrl())).url.searchParams.get("code")).toBeTruthy();
       await box.service.users.change(name, { disabled: true });
       expect(await me(access_token)).toMatchObject({ error: "invalid_token" });
+    }
+  });
+
+  test("a code of a user who was disabled or deleted meanwhile is refused", async () => {
+    for (const end of [
+      () => box.service.changeUser("mia", { disabled: true }),
+      () => box.service.deleteUser("mia"),
+    ]) {
+      await box.service.changeUser("mia", { disabled: false });
+      const browser = new Browser(box);
+      const signIn = await browser.go(await authorizeUrl());
+      const { url } = await browser.submit(signIn.text, { name: "mia", password: PASSWORD });
+      await end();
+      await expect(redeem(url)).rejects.toMatchObject({ error: "invalid_grant" });
     }
   });
 
