@@ -9,7 +9,7 @@ import http2, {
 } from "node:http2";
 import net, { type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { TLSSocket } from "node:tls";
+import tls, { type TLSSocket } from "node:tls";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export type NodeResponse = ServerResponse | Http2ServerResponse;
@@ -62,7 +62,8 @@ const PING_SECONDS = 5;
 
 /** Serves HTTP/1.1 and HTTP/2 on one port: chosen by ALPN with TLS, by the first bytes without. */
 export async function listen(options: ListenOptions): Promise<OpenPort> {
-  const timed: NodeHandler = (request, response) => {
+  const connections = new Connections(options);
+  const handler: NodeHandler = (request, response) => {
     limitReading(request, options.readSeconds(request));
     // An HTTP/2 response reports this only when its stream closes, which may never happen.
     ("stream" in request ? request.stream : response).once("finish", () => endUnread(request));
@@ -70,7 +71,65 @@ export async function listen(options: ListenOptions): Promise<OpenPort> {
     response.writeHead(431, { "content-type": "text/plain" });
     response.end(`a request may have at most ${MOST_HEADERS} headers\n`);
   };
-  return options.tls ? listenTls(options, options.tls, timed) : listenCleartext(options, timed);
+  const http1 = http.createServer({ connectionsCheckingInterval: 1000 }, (request, response) => {
+    connections.asked(request, response);
+    handler(request, response);
+  });
+  Object.assign(http1, http1Limits(options));
+  http1.on("timeout", connections.quiet);
+  http1.on("upgrade", (request, socket, head) => {
+    if (!connections.mayChange(request.socket)) return;
+    if (asksForWebSocket(request)) {
+      connections.left(request.socket);
+      options.upgrade(request, socket, head);
+    } else {
+      // Node has left HTTP on this connection: it begins again with the same request.
+      socket.removeAllListeners("timeout");
+      socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
+      http1.emit("connection", socket);
+    }
+  });
+  const http2Server = http2.createServer(HTTP2_OPTIONS, handler);
+  http2Server.on("session", (session) => connections.began(session));
+  answerContinue(http2Server);
+  // Node starts its check for slow headers when a server listens; this one only receives connections.
+  http1.emit("listening");
+
+  const serve = (socket: Socket, isHttp2: boolean) => {
+    if (isHttp2) connections.left(socket);
+    (isHttp2 ? http2Server : http1).emit("connection", socket);
+  };
+  const server = options.tls ? tls.createServer(tlsOptions(options, options.tls)) : net.createServer();
+  server.on("connection", (socket) => {
+    connections.opened(socket);
+    socket.on("error", () => socket.destroy());
+    socket.setNoDelay(true);
+  });
+  // A handshake failed or took too long.
+  server.on("tlsClientError", (_, socket: TLSSocket) => socket.destroy());
+  server.on(options.tls ? "secureConnection" : "connection", (socket: Socket | TLSSocket) => {
+    socket.on("error", () => socket.destroy());
+    connections.connected(socket);
+    if ("alpnProtocol" in socket) serve(socket, socket.alpnProtocol === "h2");
+    else routeByFirstBytes(socket, options.headerSeconds, (isHttp2) => serve(socket, isHttp2));
+  });
+  await listening(server, options);
+  return {
+    port: (server.address() as AddressInfo).port,
+    reloadTls() {
+      if (server instanceof tls.Server) server.setSecureContext(certificateOf(options.tls!));
+    },
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      connections.close();
+      await closed;
+      stopChecking(http1);
+    },
+    destroy() {
+      connections.destroy();
+      stopChecking(http1);
+    },
+  };
 }
 
 /** As many as Node takes over HTTP/2. Everything that reads them costs more with each. */
@@ -265,59 +324,6 @@ const http1Limits = ({ headerSeconds, idleSeconds = IDLE_SECONDS }: ListenOption
   keepAliveTimeout: KEEP_ALIVE_MS,
 });
 
-async function listenCleartext(options: ListenOptions, handler: NodeHandler): Promise<OpenPort> {
-  const connections = new Connections(options);
-  const http1 = http.createServer({ connectionsCheckingInterval: 1000 }, (request, response) => {
-    connections.asked(request, response);
-    handler(request, response);
-  });
-  Object.assign(http1, http1Limits(options));
-  http1.on("timeout", connections.quiet);
-  http1.on("upgrade", (request, socket, head) => {
-    if (!connections.mayChange(request.socket)) return;
-    if (asksForWebSocket(request)) {
-      connections.left(request.socket);
-      options.upgrade(request, socket, head);
-    } else {
-      // Node has left HTTP on this connection: it begins again with the same request.
-      socket.removeAllListeners("timeout");
-      socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
-      http1.emit("connection", socket);
-    }
-  });
-  const http2Server = http2.createServer(HTTP2_OPTIONS, handler);
-  http2Server.on("session", (session) => connections.began(session));
-  answerContinue(http2Server);
-  // Node starts its check for slow headers when a server listens; this one only receives connections.
-  http1.emit("listening");
-
-  const server = net.createServer((socket) => {
-    connections.opened(socket);
-    socket.on("error", () => socket.destroy());
-    socket.setNoDelay(true);
-    connections.connected(socket);
-    routeByFirstBytes(socket, options.headerSeconds, (isHttp2) => {
-      if (isHttp2) connections.left(socket);
-      (isHttp2 ? http2Server : http1).emit("connection", socket);
-    });
-  });
-  await listening(server, options);
-  return {
-    port: (server.address() as AddressInfo).port,
-    reloadTls() {},
-    async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      connections.close();
-      await closed;
-      stopChecking(http1);
-    },
-    destroy() {
-      connections.destroy();
-      stopChecking(http1);
-    },
-  };
-}
-
 const asksForWebSocket = ({ headers }: IncomingMessage) => /\bwebsocket\b/i.test(headers.upgrade ?? "");
 
 /**
@@ -372,52 +378,16 @@ function routeByFirstBytes(socket: Socket, seconds: number, route: (isHttp2: boo
   socket.on("data", look);
 }
 
-async function listenTls(
-  options: ListenOptions,
-  files: { readonly cert: string; readonly key: string },
-  handler: NodeHandler,
-): Promise<OpenPort> {
-  const connections = new Connections(options);
-  const context = () => ({ cert: readFileSync(files.cert), key: readFileSync(files.key) });
-  const server = http2.createSecureServer(
-    {
-      ...HTTP2_OPTIONS,
-      ...context(),
-      allowHTTP1: true,
-      handshakeTimeout: options.headerSeconds * 1000,
-      minVersion: "TLSv1.2",
-    },
-    (request, response) => {
-      if (!("stream" in request)) connections.asked(request, response as unknown as ServerResponse);
-      handler(request, response);
-    },
-  );
-  // Present when HTTP/1.1 is allowed, though missing in the types. Node's `close` would cut off a response with bytes left to send.
-  Object.assign(server, http1Limits(options), { closeIdleConnections() {} });
-  server.on("timeout", connections.quiet);
-  server.on("session", (session) => connections.began(session));
-  answerContinue(server);
-  server.on("connection", (socket: Socket) => connections.opened(socket));
-  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (!connections.mayChange(request.socket)) return;
-    connections.left(request.socket);
-    options.upgrade(request, socket, head);
-  });
-  server.on("secureConnection", (socket: TLSSocket) => {
-    if (socket.alpnProtocol !== "h2") connections.connected(socket);
-  });
-  await listening(server, options);
-  return {
-    port: (server.address() as AddressInfo).port,
-    reloadTls: () => server.setSecureContext(context()),
-    async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      connections.close();
-      await closed;
-    },
-    destroy: () => connections.destroy(),
-  };
-}
+type Files = NonNullable<ListenOptions["tls"]>;
+
+const certificateOf = ({ cert, key }: Files) => ({ cert: readFileSync(cert), key: readFileSync(key) });
+
+const tlsOptions = ({ headerSeconds }: ListenOptions, files: Files): tls.TlsOptions => ({
+  ...certificateOf(files),
+  ALPNProtocols: ["h2", "http/1.1"],
+  handshakeTimeout: headerSeconds * 1000,
+  minVersion: "TLSv1.2",
+});
 
 async function listening(server: net.Server, { host, port, refused }: ListenOptions): Promise<void> {
   await once(server.listen(port, host), "listening");

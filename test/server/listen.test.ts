@@ -193,6 +193,25 @@ test("three bytes that may be the beginning of HTTP/2 keep a connection no longe
   await port.close();
 });
 
+test("over TLS, a client that begins no handshake, or no request, is cut off after the time limit for headers", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "vivavoce-listen-"));
+  const files = await writeCertificate(folder, "box");
+  const port = await listen({
+    ...patient,
+    headerSeconds: 0.5,
+    tls: files,
+    handler: (_, response) => response.end(),
+    upgrade: (_, socket) => socket.destroy(),
+  });
+  const silent = net.connect(port.port, "127.0.0.1");
+  const begun = tls.connect({ port: port.port, host: "127.0.0.1", ca: await readFile(files.cert) });
+  for (const socket of [silent, begun]) socket.on("error", () => {}).resume();
+  begun.write("GET / HTTP/1.1\r\n");
+  await Promise.all([silent, begun].map(closing));
+  await port.close();
+  await rm(folder, { recursive: true });
+});
+
 test("headers and empty DATA frames without an end are cut off after the time limit, and do not delay a stop", async () => {
   const asked: string[] = [];
   const port = await listen({
