@@ -1,11 +1,12 @@
 /** Errors of calls, as the contract's status for the caller and with their causes for the log. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { stackOf } from "../contract/error-causes.js";
-import { StatusCode, type StatusError } from "../contract/index.js";
+import { StatusCode, type StatusError, StatusSchema } from "../contract/index.js";
+import { transportCodes } from "../contract/status-codes.js";
 import { failureOf } from "../processor/failures.js";
 import { QueueFull } from "./limits/work-queue.js";
 import type { Log } from "./log.js";
-import { busy, Refusal } from "./refusal.js";
+import { busy, headersOf, Refusal } from "./refusal.js";
 
 /** Every error as the contract's status. */
 export function asStatusError(error: unknown): StatusError {
@@ -54,6 +55,17 @@ function fromConnectError(error: ConnectError): StatusError {
     cause: error,
     headers: Object.fromEntries(error.metadata),
   });
+}
+
+/** For the framework: the canonical code, with the contract's status in the details. */
+export function connectErrorOf(error: StatusError): ConnectError {
+  return new ConnectError(
+    error.message,
+    transportCodes(error.code).grpc as Code,
+    { "x-request-id": error.status.requestId, ...headersOf(error) },
+    [{ desc: StatusSchema, value: error.status }],
+    error,
+  );
 }
 
 /** The error of a call whose caller no longer waits. */

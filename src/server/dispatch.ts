@@ -21,7 +21,7 @@ import type { Caller, Guard } from "./guard.js";
 import type { LiveCallEntry, LiveCalls } from "./limits/live-calls.js";
 import type { UploadBudget } from "./limits/upload-budget.js";
 import type { Asker, WorkQueue } from "./limits/work-queue.js";
-import { LiveRequests } from "./live-requests.js";
+import { type LiveLimits, LiveRequests } from "./live-requests.js";
 import { type Log, limitedLog } from "./log.js";
 import type { Protocol, ServerMetrics } from "./metrics.js";
 import { busy, Refusal, tooLarge } from "./refusal.js";
@@ -47,14 +47,11 @@ export interface Call {
 /** What is known of a call that its transport refuses: the caller is not admitted, or the message cannot be read. */
 type RefusedCall = Pick<Call, "protocol" | "address" | "requestId">;
 
-export interface DispatchLimits {
+export interface DispatchLimits extends LiveLimits {
   readonly callSeconds: number;
   readonly mediaBytes: number;
   readonly mediaIdleSeconds: number;
   readonly mediaReadSeconds: number;
-  readonly liveBytesPerSecond: number;
-  readonly liveCallSeconds: number;
-  readonly liveIdleSeconds: number;
   readonly liveSilenceSeconds: number;
 }
 

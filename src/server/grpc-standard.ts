@@ -33,8 +33,7 @@ import {
 } from "../contract/gen/grpc/reflection/v1/reflection_pb.js";
 import { StatusCode } from "../contract/index.js";
 import { SERVICES } from "../contract/operations.js";
-import { asStatusError } from "./call-errors.js";
-import { connectErrorOf } from "./connect-error.js";
+import { asStatusError, connectErrorOf } from "./call-errors.js";
 import { FINE, framed, GRPC, HEAD_BYTES, messageOf, plainTypeOf, trailersOf, unexpectedFlags } from "./grpc-wire.js";
 import { requestIdOf } from "./http/transcoder.js";
 import { headerOf, type NodeRequest } from "./listen.js";

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { StatusError } from "../contract/index.js";
-import { connectErrorOf } from "./connect-error.js";
+import { connectErrorOf } from "./call-errors.js";
 import type { NodeRequest, NodeResponse } from "./listen.js";
 import { boundBinary } from "./message-values.js";
 import { badRequest } from "./refusal.js";

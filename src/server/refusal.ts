@@ -38,9 +38,6 @@ export class Refusal extends StatusError {
 export const badRequest = (message: string, field?: string) =>
   new Refusal(StatusCode.BAD_REQUEST, message, field ? { violation: { field, violation: "malformed" } } : {});
 
-export const invalidField = (field: string, violation: string, message: string) =>
-  new Refusal(StatusCode.INVALID_REQUEST, message, { violation: { field, violation } });
-
 export const tooLarge = (what: string, bytes: number) =>
   new Refusal(StatusCode.TOO_LARGE, `${what} is larger than the ${bytes} bytes allowed`);
 

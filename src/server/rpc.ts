@@ -44,8 +44,7 @@ import { LONGEST_TIMEOUT_MS } from "../contract/call-limit.js";
 import { stackOf } from "../contract/error-causes.js";
 import { LiveProcessor, StatusCode, StatusError } from "../contract/index.js";
 import { METHODS } from "../contract/operations.js";
-import { asStatusError, callerGone, endedWith } from "./call-errors.js";
-import { connectErrorOf } from "./connect-error.js";
+import { asStatusError, callerGone, connectErrorOf, endedWith } from "./call-errors.js";
 import type { Call, Dispatcher } from "./dispatch.js";
 import {
   addHealth,

@@ -1,4 +1,5 @@
 /** The interface of every dialect. A dialect handles framing and knows nothing about voices. */
+import { timingSafeEqual } from "node:crypto";
 import type { StatusError } from "../contract/index.js";
 import type { LineMessage } from "./line-message.js";
 
@@ -128,3 +129,7 @@ export const KEYS = "0123456789*#ABCD";
 
 export const isRate = (rate: unknown): rate is number =>
   typeof rate === "number" && Number.isInteger(rate) && rate >= 8_000 && rate <= 48_000;
+
+/** Whether a signature or password is the right one; the time that it takes does not show how much of it is. */
+export const isSame = (given: Uint8Array, due: Uint8Array): boolean =>
+  given.length === due.length && timingSafeEqual(given, due);

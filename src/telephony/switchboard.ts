@@ -1,5 +1,5 @@
 /** All lines of a box: their WebSockets on the box's port, their own ports, and announced calls. */
-import { randomUUID, timingSafeEqual } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
@@ -16,7 +16,7 @@ import { AudioSocketSession } from "./audiosocket/audiosocket.js";
 import { Call, type CallParts, type CallSocket } from "./call.js";
 import type { Exchange, TelephonyLog } from "./exchange.js";
 import { type Line, type LineOf, pathOf } from "./line.js";
-import type { CallFields, DialectSession } from "./port.js";
+import { type CallFields, type DialectSession, isSame } from "./port.js";
 import { isRtpFormat, type RtpFormat, RtpSession, rtpFormats } from "./rtp/rtp.js";
 import { isSignedByTwilio, TwilioSession } from "./twilio/twilio.js";
 import { Webhook } from "./webhook.js";
@@ -148,7 +148,7 @@ export class Switchboard {
         );
       default: {
         const due = `Basic ${Buffer.from(`${line.user}:${line.password}`).toString("base64")}`;
-        return isSame(headers.authorization ?? "", due)
+        return isSame(Buffer.from(headers.authorization ?? ""), Buffer.from(due))
           ? null
           : "the line requires its user name and password (HTTP Basic)";
       }
@@ -320,11 +320,6 @@ function sessionOf(line: WebSocketLine, query: CallFields): DialectSession {
 
 const queryOf = ({ url = "" }: IncomingMessage): CallFields =>
   Object.fromEntries(new URL(url, "http://box").searchParams);
-
-function isSame(given: string, due: string): boolean {
-  const [one, other] = [Buffer.from(given), Buffer.from(due)];
-  return one.length === other.length && timingSafeEqual(one, other);
-}
 
 const tooMany = () =>
   new StatusError({

@@ -7,7 +7,8 @@ import {
   type JsonValue,
   type Message,
 } from "@bufbuild/protobuf";
-import { badRequest, invalidField } from "../refusal.js";
+import { invalid } from "../../contract/refusal.js";
+import { badRequest } from "../refusal.js";
 
 /**
  * Reads a JSON object with camelCase names or the contract's own names, and enum values by name or number. `complete`
@@ -148,10 +149,10 @@ const isBare = (message: DescMessage) => BARE.test(message.typeName);
 /** Sets the field with this dotted name to the text of a path variable or query parameter. */
 export function placeText(json: JsonObject, schema: DescMessage, dotted: string, texts: readonly string[]): void {
   const path = pathTo(schema, dotted);
-  if (!path) throw invalidField(dotted, "unknown", `the request has no field ${dotted}`);
+  if (!path) throw invalid(dotted, "unknown", `the request has no field ${dotted}`);
   const field = path.at(-1)!;
   if (field.message)
-    throw invalidField(
+    throw invalid(
       dotted,
       "malformed",
       `${dotted} is a message: name one of its fields, such as ${dotted}.${field.message.fields[0]!.name}`,
@@ -170,8 +171,7 @@ export function placeText(json: JsonObject, schema: DescMessage, dotted: string,
     if (existing === null) at[outer.name] = inner;
     at = inner;
   }
-  if (texts.length > 1)
-    throw invalidField(dotted, "malformed", `${dotted} must be given once, got ${texts.length} values`);
+  if (texts.length > 1) throw invalid(dotted, "malformed", `${dotted} must be given once, got ${texts.length} values`);
   at[field.name] = scalarJson(field, texts[0]!);
 }
 

@@ -2,12 +2,13 @@ import { create, type DescField, type JsonObject, type JsonValue, type Message, 
 import { v7 as uuidv7 } from "uuid";
 import { StatusCode, type StatusError, StatusSchema } from "../../contract/index.js";
 import { METHODS } from "../../contract/operations.js";
+import { invalid } from "../../contract/refusal.js";
 import { transportCodes } from "../../contract/status-codes.js";
 import { asStatusError, logInternal } from "../call-errors.js";
 import type { Call, Dispatcher } from "../dispatch.js";
 import type { Log } from "../log.js";
 import { boundJson } from "../message-values.js";
-import { badRequest, headersOf, invalidField, Refusal, tooLarge, wrongVerb } from "../refusal.js";
+import { badRequest, headersOf, Refusal, tooLarge, wrongVerb } from "../refusal.js";
 import { type BindingMatch, bindingMatcher, httpBindings, type MatchResult } from "./bindings.js";
 import { isObject, messageFromJson, placeText, textAt } from "./message-json.js";
 
@@ -132,7 +133,7 @@ async function unaryMessage(
     if (binding.verb === "DELETE" && Object.keys(json).length === 0) bindQuery(json, found, query, []);
     else
       for (const name of new URLSearchParams(query).keys())
-        throw invalidField(name, "unknown", `${name}: this operation reads its fields from the body, not the query`);
+        throw invalid(name, "unknown", `${name}: this operation reads its fields from the body, not the query`);
   } else {
     bindQuery(json, found, query, []);
   }
@@ -174,11 +175,10 @@ function bindQuery(
 ): void {
   const given = new URLSearchParams(query);
   for (const name of new Set(given.keys())) {
-    if (variables.has(name)) throw invalidField(name, "malformed", `${name} is in the path; leave it out of the query`);
-    if (reserved.includes(name))
-      throw invalidField(name, "malformed", `${name} is in the body; leave it out of the query`);
+    if (variables.has(name)) throw invalid(name, "malformed", `${name} is in the path; leave it out of the query`);
+    if (reserved.includes(name)) throw invalid(name, "malformed", `${name} is in the body; leave it out of the query`);
     if (textAt(json, binding.method.input, name) !== undefined)
-      throw invalidField(name, "malformed", `${name} is given twice, in two spellings`);
+      throw invalid(name, "malformed", `${name} is given twice, in two spellings`);
     placeText(json, binding.method.input, name, given.getAll(name));
   }
 }
@@ -187,7 +187,7 @@ function bindPath(json: JsonObject, { binding, variables }: BindingMatch): void 
   for (const [name, text] of variables) {
     const inBody = textAt(json, binding.method.input, name);
     if (inBody !== undefined && inBody !== null && inBody !== text)
-      throw invalidField(name, "contradicts", `${name} differs between path and body`);
+      throw invalid(name, "contradicts", `${name} differs between path and body`);
     placeText(json, binding.method.input, name, [text]);
   }
 }

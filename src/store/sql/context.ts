@@ -1,9 +1,11 @@
 /** Shared by the parts of the SQL store. */
 import { StoreError } from "../errors.js";
+import type { Id } from "../port.js";
 import type { DoomedKey, KeyId } from "../seal/key-ring.js";
 import type { Vault } from "../seal/vault.js";
 import { type Database, FOREIGN_KEY_VIOLATION, type Queries, sqlState, UNIQUE_VIOLATION } from "./database.js";
 import type { OwnerNames } from "./names.js";
+import { rowKey } from "./text.js";
 
 export interface SqlContext {
   readonly database: Database;
@@ -74,4 +76,17 @@ function byScope(keys: readonly DoomedKey[]): Map<string, KeyId[]> {
   const scopes = new Map<string, KeyId[]>();
   for (const { scopeId, keyId } of keys) scopes.set(scopeId, [...(scopes.get(scopeId) ?? []), keyId]);
   return scopes;
+}
+
+/** Tells loaded galleries what has changed. Locks the scope's row until the transaction ends, so that versions become visible in order and no reader misses one. */
+export async function markPrintChanged(tx: Queries, scopeId: Id, id: Id): Promise<void> {
+  const rows = await tx.query(
+    `WITH changed AS (
+       UPDATE vivavoce.scopes SET prints_version = prints_version + 1 WHERE scope = $1 RETURNING prints_version
+     )
+     INSERT INTO vivavoce.print_changes (scope, profile, version) SELECT $1, $2, prints_version FROM changed
+     ON CONFLICT (scope, profile) DO UPDATE SET version = excluded.version RETURNING 1`,
+    rowKey(scopeId, id),
+  );
+  if (rows.length === 0) throw new StoreError("unknown-parent", `scope ${scopeId} does not exist`);
 }

@@ -1,9 +1,8 @@
 /** Removes everything that belongs to a profile in one transaction; the keys are destroyed after the commit. */
 import type { Id, OnUnopened } from "../port.js";
 import type { DoomedKey, KeyId } from "../seal/key-ring.js";
-import { destroyDoomed, doom, type SqlContext } from "./context.js";
+import { destroyDoomed, doom, markPrintChanged, type SqlContext } from "./context.js";
 import type { Queries } from "./database.js";
-import { markPrintChanged } from "./print-changes.js";
 import { AUDIO_MODELS, MEDIA, replaceSessionKeys } from "./recordings.js";
 import { escapeText, keyOf, unescapeText } from "./text.js";
 

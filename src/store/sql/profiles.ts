@@ -17,10 +17,9 @@ import type {
 } from "../port.js";
 import type { DataKey, KeyId } from "../seal/key-ring.js";
 import { keyIdOf, profilePlace, segmentPlace } from "../seal/vault.js";
-import { inStoreWords, records, type SqlContext } from "./context.js";
+import { inStoreWords, markPrintChanged, records, type SqlContext } from "./context.js";
 import { type Queries, wasRefused } from "./database.js";
 import { eraseProfile } from "./erasure.js";
-import { markPrintChanged } from "./print-changes.js";
 import { escapeText, keyOf, rowKey, textOrNull, unescapeText } from "./text.js";
 
 interface ProfileRow extends Record<string, unknown> {

@@ -1,6 +1,7 @@
 /** The HTTP signature of an AudioHook connection (draft of RFC 9421, HMAC-SHA256 over named parts of the request). */
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import { isSame } from "../port.js";
 
 /** Parts that the signature must cover; otherwise it would not protect what we trust. */
 const NEEDED = [
@@ -42,8 +43,7 @@ export function signatureFault(
     .update([...lines, `"@signature-params": ${parameters}`].join("\n"))
     .digest();
   const [, sent] = new RegExp(`(?:^|,)\\s*${label}=:([A-Za-z0-9+/=]*):`).exec(header("signature") ?? "") ?? [];
-  const given = Buffer.from(sent ?? "", "base64");
-  return given.length === due.length && timingSafeEqual(given, due)
+  return isSame(Buffer.from(sent ?? "", "base64"), due)
     ? null
     : "the signature does not match; check apiKey and clientSecret of the line";
 }

@@ -2,7 +2,7 @@
  * Twilio Media Streams: JSON text frames, audio as base64 of µ-law.
  * https://www.twilio.com/docs/voice/media-streams/websocket-messages
  */
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac } from "node:crypto";
 import {
   DialectError,
   DialectSession,
@@ -10,6 +10,7 @@ import {
   type Frame,
   fieldsOf,
   isObject,
+  isSame,
   type Json,
   jsonOf,
   nothing,
@@ -84,8 +85,7 @@ export function isSignedByTwilio(authToken: string, signature: string | undefine
   if (signature === undefined) return false;
   const sent = Buffer.from(signature, "base64");
   // Twilio signs the address as configured, with or without the final slash.
-  return [url, url.endsWith("/") ? url.slice(0, -1) : `${url}/`].some((address) => {
-    const due = createHmac("sha1", authToken).update(address).digest();
-    return sent.length === due.length && timingSafeEqual(sent, due);
-  });
+  return [url, url.endsWith("/") ? url.slice(0, -1) : `${url}/`].some((address) =>
+    isSame(sent, createHmac("sha1", authToken).update(address).digest()),
+  );
 }
