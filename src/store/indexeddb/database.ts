@@ -38,7 +38,11 @@ export async function openDatabase(name: string): Promise<StoreDatabase> {
         await tx.done;
         return result;
       } catch (error) {
-        if (!tx.error) tx.abort();
+        try {
+          tx.abort();
+        } catch {
+          // The browser itself has ended it.
+        }
         throw error;
       }
     },
