@@ -89,7 +89,8 @@ const soon = { timeout: 30_000 };
 const tab = (name: keyof typeof strings.parts) => page.getByRole("tab", { name: strings.parts[name] });
 const table = (name: string) => page.getByRole("table", { name, exact: true });
 const profiles = () => table(strings.parts.profiles).locator("tbody tr");
-const linkOf = (owner: string) => page.getByRole("link", { name: `${strings.profile.id} id-of-${owner}`, exact: true });
+const linkOf = (owner: string) =>
+  page.getByRole("link", { name: `${strings.profiles.columns[7]} id-of-${owner}`, exact: true });
 const dialogs = (count: number) => expect.poll(() => page.getByRole("dialog").count(), soon).toBe(count);
 const inDialog = (name: string) => page.getByRole("dialog").last().getByRole("button", { name, exact: true });
 /** The name and the role of what has the focus, as a screen reader says it. */
@@ -105,7 +106,7 @@ test("the focus stays on a row while the table is redrawn", { timeout: 120_000 }
   people = ["zoe", ...people];
   await readAgain();
   await linkOf("zoe").waitFor(soon);
-  await expect.poll(focused, soon).toBe(`a ${strings.profile.id} id-of-bert`);
+  await expect.poll(focused, soon).toBe(`a ${strings.profiles.columns[7]} id-of-bert`);
 });
 
 test("after a dialog the focus is where it was, or near it if that is gone", { timeout: 120_000 }, async () => {
@@ -118,7 +119,7 @@ test("after a dialog the focus is where it was, or near it if that is gone", { t
   await expect.poll(() => page.evaluate(() => document.activeElement!.closest("dialog") !== null), soon).toBe(true);
   await page.keyboard.press("Escape");
   await dialogs(0);
-  await expect.poll(focused, soon).toBe(`a ${strings.profile.id} id-of-bert`);
+  await expect.poll(focused, soon).toBe(`a ${strings.profiles.columns[7]} id-of-bert`);
   // Somebody else erases the row behind the dialog.
   await linkOf("zoe").press("Enter");
   await inDialog(strings.profile.erase).waitFor();
@@ -208,7 +209,7 @@ test("the question whether to erase somebody can be answered on a small screen, 
 
 test("filters are kept by a reload, and forgotten by signing out", { timeout: 120_000 }, async () => {
   await page.getByLabel(strings.idOrPerson).fill("ad");
-  await page.getByLabel(strings.profiles.state).selectOption("OBSOLETE");
+  await page.getByLabel(strings.profiles.columns[3]).selectOption("OBSOLETE");
   await page.waitForRequest((request) => /profiles\?.*state=OBSOLETE/.test(request.url()));
   await tab("sessions").click();
   await page.getByLabel(strings.sessions.until).fill("2026-03-01T10:05");

@@ -283,12 +283,12 @@ test("finds profiles, and shows one in detail", { timeout: 120_000 }, async () =
   await closed();
 
   await search.fill("");
-  await page.getByLabel(strings.profiles.kind).selectOption("fraudster");
+  await page.getByLabel(strings.profiles.columns[1]).selectOption("fraudster");
   await ownersAre("caller 7");
   await profiles().getByRole("link").click();
   await dialog().getByText("known callers").waitFor();
   await closed();
-  await page.getByLabel(strings.profiles.kind).selectOption("");
+  await page.getByLabel(strings.profiles.columns[1]).selectOption("");
 });
 
 test("a profile is erased for good, after a question", { timeout: 120_000 }, async () => {
@@ -332,7 +332,7 @@ test("finds sessions, and shows one with its checks and its audio", { timeout: 1
   await part("sessions");
   await sessions().getByRole("link").first().waitFor();
   await isClean();
-  const decision = page.getByLabel(strings.sessions.decision);
+  const decision = page.getByLabel(strings.sessions.columns[3]);
   await decision.selectOption("NO_MATCH");
   await expect.poll(() => sessions().count(), soon).toBe(1);
   // A session without checks is named in the table as in the filter, and as in its details.
@@ -351,7 +351,7 @@ test("finds sessions, and shows one with its checks and its audio", { timeout: 1
 
   // The newest has both attack checks, with the stretch that sounds most like an attack.
   await sessions().getByRole("link").first().click();
-  const checks = dialog().getByRole("table", { name: strings.session.checks });
+  const checks = dialog().getByRole("table", { name: strings.sessions.columns[6] });
   await checks.getByText(/^Synthetic speech: ratio .*strongest at \d/).waitFor();
   await checks.getByText(/^Playback: ratio /).waitFor();
   const audio = dialog().getByRole("table", { name: strings.session.audio });
@@ -379,7 +379,7 @@ test("a profile or session is a link: it opens in another tab, and from an addre
   const link = sessions().locator(`a[href="${address}"]`);
   const [other] = await Promise.all([context.waitForEvent("page"), link.click({ button: "middle" })]);
   const opens = async (on: Page) => {
-    await on.getByRole("dialog").getByText(strings.session.checks).first().waitFor(soon);
+    await on.getByRole("dialog").getByText(strings.sessions.columns[6]).first().waitFor(soon);
     expect(await on.getByRole("dialog").textContent()).toContain(id);
     await on.getByRole("tab", { name: strings.parts.sessions, selected: true }).waitFor();
   };
@@ -406,7 +406,7 @@ test("creates, renames and deletes applications and their credentials", { timeou
   await part("applications");
   await page.getByRole("button", { name: words.create }).click();
   await dialog().getByLabel(words.name, { exact: true }).fill("Branch");
-  await dialog().getByLabel(words.scopes).fill("branch");
+  await dialog().getByLabel(words.clientColumns[2]).fill("branch");
   await isClean();
   await press(words.create);
   await dialog().getByText(words.secretOnce).waitFor();
@@ -441,7 +441,7 @@ test("creates, renames and deletes applications and their credentials", { timeou
   expect((await tokenOf(clientId!, renewed)).status).toBe(200);
 
   await article.getByRole("button", { name: words.scopesOf("default") }).click();
-  await dialog().getByLabel(words.scopes).fill("north\nsouth");
+  await dialog().getByLabel(words.clientColumns[2]).fill("north\nsouth");
   await isClean();
   await press(strings.save);
   await article.getByText("north, south").waitFor();
@@ -589,7 +589,7 @@ test("speaks the browser's language", { timeout: 180_000 }, async () => {
   await theirs.getByRole("button", { name: de.applications.create }).click();
   const asked = theirs.getByRole("dialog");
   await asked.getByLabel(de.applications.name, { exact: true }).fill("Filiale");
-  await asked.getByLabel(de.applications.scopes).fill("straße");
+  await asked.getByLabel(de.applications.clientColumns[2]).fill("straße");
   await asked.getByRole("button", { name: de.applications.create }).click();
   await asked.getByRole("alert").getByText(de.failed(de.refusals.scopeIds)).waitFor();
   await other.close();
