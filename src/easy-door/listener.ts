@@ -4,7 +4,7 @@ import { type AnalyzeAudioResult, EnrollStatus, TrainReason, type TrainRequestSc
 import { onAbort } from "../contract/on-abort.js";
 import type { OperationOptions } from "../contract/operations.js";
 import type { LiveRequest } from "../processor/live/live-check.js";
-import type { LiveEnrollmentResult } from "../processor/live/live-task.js";
+import type { LiveEnrollmentResult, LiveTask } from "../processor/live/live-task.js";
 import { orCleanUp } from "../workflow.js";
 import type { Analysis } from "./answers.js";
 import { type AudioChunk, samplesOfChunk } from "./audio.js";
@@ -20,12 +20,7 @@ export interface LiveAccess {
 }
 
 /** What a listener drives: a check or an enrollment of arriving audio. */
-export interface ListenerTask<Result> {
-  /** Resolves to the result once there is one. */
-  push(samples: Float32Array): Promise<Result | null>;
-  finish(): Promise<Result>;
-  close(): Promise<void>;
-}
+export type ListenerTask<Result> = Pick<LiveTask<Result>, "push" | "finish" | "close">;
 /** A live check as `Listener` drives it. */
 export interface AnalysisTask extends ListenerTask<AnalyzeAudioResult> {
   /** Which prints are not compared, and why; empty if all are. */

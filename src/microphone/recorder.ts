@@ -1,13 +1,10 @@
 /** Records the microphone into one recording, as `verify` and `enroll` take it. */
-import { type MicrophoneOptions, openMicrophone } from "./microphone.js";
-import type { SoundState } from "./sound-state.js";
+import { type MicrophoneEvents, type MicrophoneOptions, openMicrophone } from "./microphone.js";
 
 /** Events while it records. */
-export interface RecorderEvents {
+export interface RecorderEvents extends Pick<MicrophoneEvents, "state"> {
   /** Called about 25 times a second with the level (dB relative to full scale) and the length so far. */
   readonly level?: (levelDb: number, seconds: number) => void;
-  /** Called at each change, as in `MicrophoneEvents`. */
-  readonly state?: (state: SoundState) => void;
   /** The microphone was unplugged or taken away; `stop` still returns what it recorded before. */
   readonly lost?: () => void;
 }
@@ -25,13 +22,12 @@ export async function startRecording(events: RecorderEvents = {}, options: Micro
   let length = 0;
   const { rateHz, close } = await openMicrophone(
     {
+      ...events,
       heard(samples, levelDb, atHz) {
         pieces.push(samples);
         length += samples.length;
         events.level?.(levelDb, length / atHz);
       },
-      ...(events.state && { state: events.state }),
-      ...(events.lost && { lost: events.lost }),
     },
     options,
   );

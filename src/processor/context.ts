@@ -44,7 +44,8 @@ export function configurationSetOf(deps: Dependencies, context: Context | undefi
 export async function sessionOf(deps: Dependencies, context: Context | undefined): Promise<Session> {
   const session = await deps.store.sessions.get(scopeOf(context), context!.gkSessionId!.value);
   if (!session) throw notInScope("context.gk_session_id", "session", context!.gkSessionId!.value);
-  if (session.engagementId !== context!.gkEngagementId!.value)
+  const engagementId = context!.gkEngagementId?.value;
+  if (engagementId && session.engagementId !== engagementId)
     throw invalid("context.gk_engagement_id", "mismatch", "the session belongs to another engagement");
   return session;
 }
@@ -69,11 +70,7 @@ export async function engagementOf(deps: Dependencies, context: Context | undefi
 /** Engagement and session are optional here, but if given they must exist. */
 export async function checkOptionalContext(deps: Dependencies, context: Context | undefined): Promise<string> {
   if (context!.configsetId !== "") configurationSetOf(deps, context);
-  if (context!.gkSessionId?.value && context!.gkEngagementId?.value) await sessionOf(deps, context);
+  if (context!.gkSessionId?.value) await sessionOf(deps, context);
   else if (context!.gkEngagementId?.value) await engagementOf(deps, context);
-  else if (context!.gkSessionId?.value) {
-    const session = await deps.store.sessions.get(scopeOf(context), context!.gkSessionId.value);
-    if (!session) throw notInScope("context.gk_session_id", "session", context!.gkSessionId.value);
-  }
   return scopeOf(context);
 }
