@@ -17,8 +17,6 @@ export function detPlot(
     grid: true,
   });
   return {
-    width: 420,
-    height: 420,
     marginLeft: 55,
     ...options,
     x: axis("FMR, %"),

@@ -124,25 +124,21 @@ function histogram({ trials }: Evaluation): string {
   const high = Math.max(...kinds.map((scores) => quantileOf(scores, 0.998)));
   const bins = 50;
   const width = (high - low) / bins || 1;
-  const rows = [true, false].flatMap((same) => {
-    const chosen = trials.filter((trial) => trial.same === same);
+  const names = ["same person", "different people"];
+  const rows = kinds.flatMap((scores, kind) => {
     const counts = new Array<number>(bins).fill(0);
-    for (const trial of chosen) counts[Math.min(bins - 1, Math.max(0, Math.floor((trial.llr - low) / width)))]! += 1;
-    const kind = same ? "same person" : "different people";
+    for (const score of scores) counts[Math.min(bins - 1, Math.max(0, Math.floor((score - low) / width)))]! += 1;
     return counts.map((count, i) => ({
-      kind,
+      kind: names[kind],
       from: low + i * width,
       to: low + (i + 1) * width,
-      share: count / chosen.length,
+      share: count / scores.length,
     }));
   });
   return svg("Scores", {
-    width: 420,
-    height: 420,
-    marginLeft: 55,
     x: { label: "log-likelihood ratio" },
     y: { label: "share of trials of its kind", grid: true },
-    color: { legend: false, domain: ["same person", "different people"], range: [INK, OTHER] },
+    color: { legend: false, domain: names, range: [INK, OTHER] },
     marks: [Plot.rectY(rows, { x1: "from", x2: "to", y2: "share", y1: () => 0, fill: "kind", fillOpacity: 0.55 })],
   });
 }
@@ -159,17 +155,11 @@ function calibrationPlot({ trials }: Evaluation): string {
     { score: block.highest, best: block.llr },
   ]);
   return svg("Calibration", {
-    width: 420,
-    height: 420,
-    marginLeft: 55,
     x: { label: "log-likelihood ratio given", domain: [-limit, limit], grid: true },
     y: { label: "log-likelihood ratio found", domain: [-limit, limit], grid: true },
     marks: [
       Plot.line(
-        [
-          [-limit, -limit],
-          [limit, limit],
-        ],
+        [-limit, limit].map((at) => [at, at]),
         { stroke: FAINT },
       ),
       Plot.line(steps, { x: "score", y: "best", stroke: INK, strokeWidth: 1.8 }),
@@ -180,7 +170,13 @@ function calibrationPlot({ trials }: Evaluation): string {
 /** One image for screen readers; the tables have the numbers. */
 function svg(name: string, options: Plot.PlotOptions): string {
   const { document } = parseHTML("<!doctype html><html><body></body></html>");
-  const plot = Plot.plot({ ...options, document: document as unknown as Document });
+  const plot = Plot.plot({
+    width: 420,
+    height: 420,
+    marginLeft: 55,
+    ...options,
+    document: document as unknown as Document,
+  });
   for (const part of plot.querySelectorAll("[aria-label]")) part.removeAttribute("aria-label");
   plot.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   plot.setAttribute("role", "img");

@@ -14,10 +14,7 @@ import { type Cell, day, facts, id, nameCell, Table, time } from "./table.js";
 const words = strings.applications;
 const [, geographyLabel, scopesLabel] = words.clientColumns;
 const text = (given: FormData, name: string) => String(given.get(name) ?? "").trim();
-const lines = (given: FormData, name: string) =>
-  String(given.get(name) ?? "")
-    .split(/\s+/)
-    .filter((line) => line !== "");
+const lines = (given: FormData, name: string) => text(given, name).split(/\s+/).filter(Boolean);
 const action = (label: string, spoken: string, kind: string, click: () => void) => button(label, kind, click, spoken);
 
 export class ApplicationsPanel {
