@@ -10,7 +10,7 @@ export class ModelBar {
   readonly #failure = element("span", { role: "alert" });
   readonly element = element(
     "div",
-    { class: "model", tabindex: -1 },
+    { class: "row model", tabindex: -1 },
     this.#bar,
     this.#text,
     this.#failure,

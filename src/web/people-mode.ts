@@ -6,7 +6,7 @@ import type { Stage } from "./stage.js";
 import { decimal, strings } from "./strings.js";
 import type { KnownPerson } from "./voices.js";
 
-const remark = (text: string) => element("li", { class: "nobody" }, text);
+const remark = (text: string) => element("li", { class: "row nobody" }, text);
 
 export class PeopleMode implements Mode {
   readonly controls: HTMLElement;
@@ -55,7 +55,7 @@ export class PeopleMode implements Mode {
     const actions = element("div", { class: "actions" });
     const row = element(
       "li",
-      {},
+      { class: "row" },
       element("div", {}, element("strong", { translate: "no" }, name), element("span", { class: "about" }, about)),
       actions,
     );

@@ -78,7 +78,7 @@ export class Stage {
     });
     const drop = element(
       "div",
-      { class: "drop" },
+      { class: "row drop" },
       element("label", { for: "files", class: "choose" }, strings.record.choose),
       this.#picker,
       element("span", {}, strings.record.drop),

@@ -87,7 +87,7 @@ export class ApplicationsPanel {
       {},
       element(
         "div",
-        { class: "article-head" },
+        { class: "row article-head" },
         element("h3", {}, name, " ", element("span", { class: "part" }, environment)),
         element(
           "div",
@@ -250,5 +250,5 @@ function withCopy(value: string): HTMLElement {
       getSelection()?.selectAllChildren(code);
     }
   });
-  return element("span", { class: "copied" }, code, ...(navigator.clipboard ? [copy] : []));
+  return element("span", { class: "row copied" }, code, ...(navigator.clipboard ? [copy] : []));
 }

@@ -29,7 +29,7 @@ export function openDialog(heading: string, ...content: readonly Cell[]): Dialog
     { "aria-labelledby": labelId },
     element(
       "div",
-      { class: "dialog-head" },
+      { class: "row dialog-head" },
       element("h2", { id: labelId, tabindex: -1 }, heading),
       button(strings.close, "quiet", close),
     ),

@@ -227,7 +227,15 @@ function show(client: BoxClient, first: BoxView): void {
     element(
       "main",
       {},
-      element("div", { class: "bar" }, element("label", { for: "scope" }, strings.scope), scope, noScope, state, pause),
+      element(
+        "div",
+        { class: "row bar" },
+        element("label", { for: "scope" }, strings.scope),
+        scope,
+        noScope,
+        state,
+        pause,
+      ),
       tabs.element,
       panel,
     ),
