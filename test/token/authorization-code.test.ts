@@ -92,18 +92,23 @@ describe("authorization code with PKCE", () => {
 
   const me = (token: string) => box.fetch("/management/v1/me", { headers: { Authorization: `Bearer ${token}` } });
 
-  test("anybody may begin a sign-in, but not without end", async () => {
-    const begin = (change = {}) => box.fetch(authorizeUrl(change));
+  test("anybody may begin a sign-in, which is not stored; who has signed in may begin 60 authorizations at once", async () => {
+    const browser = new Browser(box);
+    const begin = (change = {}) => {
+      const cookie = [...browser.cookies].map(([name, { value }]) => `${name}=${value}`).join("; ");
+      return box.fetch(authorizeUrl(change), { headers: { Cookie: cookie } });
+    };
     const longest = "s".repeat(4000 - authorizeUrl({ state: "" }).length + "/oauth2/authorize".length);
     expect(await (await begin({ state: `${longest}s` })).text()).toContain("at most 4000 characters");
     expect((await begin({ state: longest })).status).toBe(303);
-    const browser = new Browser(box);
-    const signIn = await browser.go(authorizeUrl());
-    for (let i = 2; i < 60; i++) expect((await begin()).status).toBe(303);
+    for (let i = 0; i < 100; i++) expect((await begin()).headers.get("Location")).toMatch(/^\/sign-in\?/);
+    for (const name of ["Interaction", "cookie-keys"])
+      expect(await box.service.documents.list(`oidc.${name}`)).toEqual([]);
+    const consent = await browser.submit((await browser.go(authorizeUrl())).text, { name: "olga", password: PASSWORD });
+    for (let i = 1; i < 60; i++) expect((await begin()).headers.get("Location")).toMatch(/^\/oauth2\/interaction\//);
     const refused = await begin();
     expect([refused.status, refused.headers.get("Retry-After")]).toEqual([429, "1"]);
     // Whoever began before can finish.
-    const consent = await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
     expect((await browser.submit(consent.text, { action: "allow" })).url.searchParams.has("code")).toBe(true);
     advance(box, 1000);
     expect((await begin()).status).toBe(303);
@@ -113,7 +118,7 @@ describe("authorization code with PKCE", () => {
   test("HEAD is answered like GET, without a body", async () => {
     const response = await box.fetch(authorizeUrl(), { method: "HEAD", redirect: "manual" });
     expect([response.status, await response.text()]).toEqual([303, ""]);
-    expect(response.headers.get("Location")).toMatch(/^\/oauth2\/interaction\//);
+    expect(response.headers.get("Location")).toMatch(/^\/sign-in\?/);
   });
 
   test("sign in, allow, redeem, manage: the token belongs to the user", async () => {
@@ -139,11 +144,12 @@ describe("authorization code with PKCE", () => {
     ]);
   });
 
-  test("a sign-in may take ten minutes, a code a minute and a token lasts for an hour", async () => {
+  test("a sign-in may take any time, consent ten minutes, a code a minute, and a token lasts for an hour", async () => {
     const browser = new Browser(box);
     const signIn = await browser.go(authorizeUrl());
-    advance(box, 599_000);
+    advance(box, 3_600_000);
     const consent = await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
+    advance(box, 599_000);
     const { url } = await browser.submit(consent.text, { action: "allow" });
     advance(box, 59_000);
     const { access_token } = await redeem(url);
@@ -152,12 +158,13 @@ describe("authorization code with PKCE", () => {
     advance(box, 1_000);
     expect((await me(access_token)).status).toBe(401);
 
-    const late = await new Browser(box).go(authorizeUrl());
+    const late = await browser.go(authorizeUrl());
+    expect(late.text).toContain("<h1>Allow access</h1>");
     const expired = await allow();
     advance(box, 61_000);
     await expect(redeem(expired)).rejects.toMatchObject({ error: "invalid_grant" });
     advance(box, 540_000);
-    const { response, text } = await new Browser(box).submit(late.text, { name: "olga", password: PASSWORD });
+    const { response, text } = await browser.submit(late.text, { action: "allow" });
     expect(response.status).toBe(400);
     expect(text).toContain("This sign-in has expired or was started in another browser.");
   });
@@ -176,7 +183,11 @@ describe("authorization code with PKCE", () => {
     await allow(browser);
     const again = await browser.go(authorizeUrl());
     expect(again.text).toContain("<h1>Allow access</h1>");
-    expect((await browser.go(authorizeUrl({ prompt: "login" }))).text).toContain("<h1>Sign in</h1>");
+    const passwordAgain = await browser.go(authorizeUrl({ prompt: "login consent" }));
+    expect(passwordAgain.text).toContain("<h1>Sign in</h1>");
+    expect(passwordAgain.text).toContain("<strong>Console</strong>");
+    const consent = await browser.submit(passwordAgain.text, { name: "olga", password: PASSWORD });
+    expect(consent.text).toContain("<h1>Allow access</h1>");
     for (const response_mode of ["form_post", "fragment"])
       expect((await browser.go(authorizeUrl({ response_mode }))).text).toContain("response_mode must be query");
   });
@@ -189,8 +200,11 @@ describe("authorization code with PKCE", () => {
       "form-action 'self' https://app.example;",
     );
     browser.cookies.delete("vivavoce_session");
-    const { url } = await browser.go(consent.url.href);
-    expect([url.origin + url.pathname, url.searchParams.get("error")]).toEqual([REDIRECT, "access_denied"]);
+    for (const page of [await browser.go(consent.url.href), await browser.submit(consent.text, { action: "allow" })]) {
+      expect(page.response.status).toBe(403);
+      expect(page.text).toContain("Your session has ended. Sign in again.");
+    }
+    expect(await box.service.documents.list("oidc.AuthorizationCode")).toEqual([]);
   });
 
   test("the consent is not shown to another user of the same browser", async () => {
@@ -204,15 +218,17 @@ describe("authorization code with PKCE", () => {
 
   test("a page of another sign-in, or of a credential deleted meanwhile, does not go on", async () => {
     const [one, other] = [new Browser(box), new Browser(box)];
-    const mine = await one.go(authorizeUrl());
-    const theirs = await other.go(authorizeUrl());
-    const cookies = ["vivavoce_interaction", "vivavoce_interaction.sig"].map(
+    const consentIn = async (browser: Browser) =>
+      browser.submit((await browser.go(authorizeUrl())).text, { name: "olga", password: PASSWORD });
+    const mine = await consentIn(one);
+    const theirs = await consentIn(other);
+    const cookies = ["vivavoce_interaction", "vivavoce_interaction.sig", "vivavoce_session"].map(
       (name) => `${name}=${one.cookies.get(name)!.value}`,
     );
     expect((await box.fetch(mine.url.href, { headers: { Cookie: cookies.join("; ") } })).status).toBe(200);
     expect((await box.fetch(theirs.url.href, { headers: { Cookie: cookies.join("; ") } })).status).toBe(400);
     await box.service.credentials.delete((await box.service.users.find("olga"))!, clientId);
-    const gone = await one.submit(mine.text, { name: "olga", password: PASSWORD });
+    const gone = await one.submit(mine.text, { action: "allow" });
     expect(gone.response.status).toBe(400);
     expect(gone.text).toContain("This sign-in has expired or was started in another browser.");
   });
@@ -386,12 +402,13 @@ describe("authorization code with PKCE", () => {
     const refused = await redeemed();
     expect([refused.status, refused.headers.get("Retry-After")]).toEqual([503, "5"]);
     expect(await refused.json()).toMatchObject({ error: "temporarily_unavailable" });
-    const page = await new Browser(box).go(authorizeUrl());
+    const browser = new Browser(box);
+    await browser.submit((await browser.go("/sign-in")).text, { name: "olga", password: PASSWORD });
+    const page = await browser.go(authorizeUrl());
     expect([page.response.status, page.response.headers.get("Retry-After")]).toEqual([503, "5"]);
     expect(page.text).toContain("<h1>");
     expect(box.audited.filter(({ event }) => event === "failure")).toHaveLength(2);
     Object.assign(documents, { get, put });
-    const browser = new Browser(box);
     const { url } = await browser.go(authorizeUrl());
     documents.get = async (collection, id) => (collection === "oidc.Interaction" ? away() : get(collection, id));
     expect((await browser.go(url.href)).response.status).toBe(503);
@@ -436,12 +453,42 @@ describe("authorization code with PKCE", () => {
     ["another response type", { response_type: "token" }, "unsupported_response_type"],
     ["another scope", { scope: "bio" }, "invalid_scope"],
     ["no page allowed", { prompt: "none" }, "login_required"],
+    ["no page and a page", { prompt: "none login" }, "invalid_request"],
+    ["an unknown prompt", { prompt: "register" }, "invalid_request"],
     ["a pushed request", { request_uri: "urn:ietf:params:oauth:request_uri:x" }, "request_uri_not_supported"],
+    ["a signed request", { request: "x" }, "request_not_supported"],
   ])("%s goes back to the client as an error", async (_, change, error) => {
     const { url } = await new Browser(box).go(authorizeUrl(change));
     expect(url.origin).toBe("https://app.example");
-    expect(new URLSearchParams(url.search || url.hash.slice(1)).get("error")).toBe(error);
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      error,
+      error_description: expect.any(String),
+      state: "s1",
+      iss: ISSUER,
+    });
+    // Not by the library, which takes several times as long: anybody may ask.
+    expect(await box.service.documents.list("oidc.cookie-keys")).toEqual([]);
   });
+
+  test("a parameter given twice goes back to the client as an error, others that nobody knows are ignored", async () => {
+    const { url } = await new Browser(box).go(`${authorizeUrl()}&state=s2`);
+    expect(url.searchParams.get("error")).toBe("invalid_request");
+    expect((await new Browser(box).go(authorizeUrl({ max_age: "1", unknown: "x" }))).text).toContain(
+      "<h1>Sign in</h1>",
+    );
+  });
+
+  test.each(["/oauth2/authorize/x", "/oauth2/interaction/x"])(
+    "nobody reaches the library at %s without a session",
+    async (path) => {
+      const cookie = "vivavoce_interaction=x; vivavoce_interaction.sig=x; vivavoce_session=x";
+      const refused = await box.fetch(path, { headers: { Cookie: cookie } });
+      expect(refused.status).toBeGreaterThanOrEqual(400);
+      const ending = await box.fetch("/oauth2/session/end/confirm", form(null, { xsrf: "x", logout: "yes" }));
+      expect(ending.status).toBe(403);
+      expect(await box.service.documents.list("oidc.cookie-keys")).toEqual([]);
+    },
+  );
 
   test("a service account's credential does not authorize, a user's gets no client_credentials token", async () => {
     const user = (await box.service.users.find("olga"))!;
@@ -589,7 +636,7 @@ describe("authorization code with PKCE", () => {
     );
     expect((await browser.submit(signIn.text, { ...credentials, form_token: "guess" })).response.status).toBe(403);
     const stranger = new Browser(box);
-    expect((await stranger.submit(signIn.text, credentials)).response.status).toBe(400);
+    expect((await stranger.submit(signIn.text, credentials)).response.status).toBe(403);
     const consent = await browser.submit(signIn.text, credentials);
     expect((await browser.submit(consent.text, { action: "allow", form_token: "guess" })).response.status).toBe(403);
   });
@@ -877,21 +924,24 @@ describe("a page of the box itself", () => {
     const browser = new Browser(box);
     const onward = '<a href="/operator/">Operator view</a>';
     const signIn = await browser.go(`${await authorizeUrl()}&prompt=login`);
-    advance(box, 601_000);
-    const late = await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
-    expect([late.response.status, late.text]).toEqual([400, expect.stringContaining(onward)]);
-    // As by the back button after a sign-in.
-    const resumed = await browser.go(signIn.url.pathname.replace("interaction", "authorize"));
-    expect([resumed.response.status, resumed.text]).toEqual([400, expect.stringContaining(onward)]);
-    expect(resumed.text).toContain("This sign-in has expired or was started in another browser.");
+    await browser.submit(signIn.text, { name: "olga", password: PASSWORD });
+    const sessionCookie = browser.cookies.get("vivavoce_session")!;
+    for (const isSignedIn of [true, false]) {
+      if (!isSignedIn) browser.cookies.delete("vivavoce_session");
+      // As by the back button after a sign-in.
+      const resumed = await browser.go("/oauth2/authorize/x");
+      expect([resumed.response.status, resumed.text]).toEqual([400, expect.stringContaining(onward)]);
+      expect(resumed.text).toContain("This sign-in has expired or was started in another browser.");
+    }
+    browser.cookies.set("vivavoce_session", sessionCookie);
     const user = (await box.service.users.find("olga"))!;
     const application = { kind: "user", label: "Console", redirectUris: [REDIRECT] } as const;
     const { credential } = await box.service.credentials.create(user, application);
     const elsewhere = (await authorizeUrl(REDIRECT)).replace(client.client_id, credential.clientId);
     const other = await browser.go(elsewhere);
-    expect(other.text).toContain("<strong>Console</strong>");
+    expect(other.text).toContain('<strong translate="no">Console</strong>');
     advance(box, 601_000);
-    const { text } = await browser.submit(other.text, { name: "olga", password: PASSWORD });
+    const { text } = await browser.submit(other.text, { action: "allow" });
     expect(text).toContain("This sign-in has expired or was started in another browser.");
     expect(text).not.toContain("<a ");
   });

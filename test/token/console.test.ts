@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { createBox } from "./box.js";
+import { Browser } from "./form-browser.js";
 
 test("on a Node that is too old for the sign-in library, the page says so, and sign-ins work after an update", async () => {
   const box = createBox({ startAt: Date.now() });
@@ -7,6 +8,9 @@ test("on a Node that is too old for the sign-in library, the page says so, and s
   const redirectUris = ["https://app.example/cb"];
   const { credential } = await box.service.credentials.create(user, { kind: "user", label: "Console", redirectUris });
   const query = { client_id: credential.clientId, redirect_uri: redirectUris[0]!, response_type: "code" };
+  const browser = new Browser(box);
+  await browser.submit((await browser.go("/sign-in")).text, { name: "olga", password: "correct horse battery" });
+  const cookie = `vivavoce_session=${browser.cookies.get("vivavoce_session")!.value}`;
   const begin = () =>
     box.fetch(
       `/oauth2/authorize?${new URLSearchParams({
@@ -15,6 +19,7 @@ test("on a Node that is too old for the sign-in library, the page says so, and s
         code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
         code_challenge_method: "S256",
       })}`,
+      { headers: { Cookie: cookie } },
     );
   const parse = Object.getOwnPropertyDescriptor(URL, "parse")!;
   Reflect.deleteProperty(URL, "parse");

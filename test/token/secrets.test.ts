@@ -165,7 +165,10 @@ describe("secrets", () => {
     expect(await hash("chosen by a person", "chosen")).toMatch(/^scrypt\$32768\$8\$3\$/);
     const generated = await hash("generated", "generated");
     const [, salt, digest] = /^sha256\$([\w-]{22})\$([\w-]{43})$/.exec(generated)!;
-    const expected = createHash("sha256").update(Buffer.from(salt!, "base64url")).update("generated").digest("base64url");
+    const expected = createHash("sha256")
+      .update(Buffer.from(salt!, "base64url"))
+      .update("generated")
+      .digest("base64url");
     expect(digest).toBe(expected);
   });
 

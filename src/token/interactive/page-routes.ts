@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { isDeepStrictEqual } from "node:util";
 import { type Context, Hono } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
 import { stackOf } from "../../contract/error-causes.js";
@@ -9,15 +8,15 @@ import type { CredentialKind } from "../credentials.js";
 import { invalidRequest, OAuthError } from "../errors.js";
 import { type Form, readForm } from "../form.js";
 import { endGrantsOf } from "../grants.js";
-import { OPERATOR_PAGE, type OwnPage } from "../own-pages.js";
+import { OPERATOR_PAGE } from "../own-pages.js";
 import { changeOwnPassword } from "../own-password.js";
 import type { TransportOptions } from "../peer-address.js";
-import { PLATFORM_SCOPE } from "../scopes.js";
 import type { TokenService } from "../service.js";
 import { type BrowserSession, sameText } from "../sessions.js";
 import { networkOf } from "../throttle.js";
 import { addressOf, type Env, serverFailed } from "../transport.js";
 import { normalName, type User } from "../users.js";
+import { type Beginning, beginningOf, signedInTo } from "./beginning.js";
 import {
   consentPage,
   type EnteredCredential,
@@ -31,11 +30,10 @@ import { type AuthorizationFlow, type Interaction, signInExpired } from "./provi
 import { cookieOptions, endSession, sessionOf, startSession } from "./session-cookie.js";
 import { type Words, wordsFor } from "./strings.js";
 
-/** A sign-in that begins is stored for ten minutes, and anybody may begin one. */
+/** An authorization that begins is stored for ten minutes. */
 const SIGN_INS_PER_SECOND = 1;
 const SIGN_INS_AT_ONCE = 60;
 const LONGEST_QUERY = 4000;
-const S256_CHALLENGE = /^[\w-]{43}$/;
 
 /** Ties the sign-in form to a browser that has no session yet. */
 const FORM_COOKIE = "vivavoce_form";
@@ -66,7 +64,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     if (error instanceof OAuthError) {
       const { status, headers, refusal } = error;
       // A sign-in that has ended has no form any more.
-      const onward = refusal === "signInExpired" ? beginningOf(c) : formOf(c);
+      const onward = refusal === "signInExpired" ? pageThatBegan(c) : formOf(c);
       return show(c, errorPage(wordsOf(c), troubleOf(error), onward), { status, headers: { ...headers } });
     }
     service.audit({ event: "failure", stack: stackOf(error) });
@@ -81,7 +79,7 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
   ): Response => c.body(body, status as 200, { ...htmlHeaders(formTargets), ...headers });
 
   /** Only our own pages: a link to an address that others chose could lead anywhere. */
-  const beginningOf = (c: Context): { href: string; text: string } | undefined => {
+  const pageThatBegan = (c: Context): { href: string; text: string } | undefined => {
     const page = service.ownPage(getCookie(c, PAGE_COOKIE) ?? "");
     return page ? { href: page.path, text: wordsOf(c).profile.operatorView } : undefined;
   };
@@ -128,30 +126,21 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     return { user };
   }
 
-  async function signedInForm(c: Context): Promise<{ session: BrowserSession; form: Form }> {
+  /**
+   * The library is only for somebody who has signed in: anybody may send requests, and it takes several times as long to refuse them as the
+   * rest of the box.
+   */
+  async function signedIn(c: Context): Promise<BrowserSession> {
     const session = await sessionOf(c, service);
     if (!session) throw new OAuthError("access_denied", "the session has ended", { refusal: "sessionEnded" });
+    return session;
+  }
+
+  async function signedInForm(c: Context): Promise<{ session: BrowserSession; form: Form }> {
+    const session = await signedIn(c);
     const form = await readForm(c.req.raw);
     checkForm(c, form, session.formToken);
     return { session, form };
-  }
-
-  /**
-   * One of our own pages begins a sign-in, exactly as it does. Nobody needs the library before somebody has signed in:
-   * anybody may begin, and the library takes several times as long and stores the beginning.
-   */
-  function ownBeginning(c: Context): OwnPage | null {
-    const { state: _, code_challenge: challenge = "", ...given } = c.req.query();
-    const page = service.ownPage(given.client_id ?? "");
-    if (!page || !S256_CHALLENGE.test(challenge)) return null;
-    const expected = {
-      client_id: page.clientId,
-      redirect_uri: service.issuer + page.path,
-      response_type: "code",
-      scope: PLATFORM_SCOPE,
-      code_challenge_method: "S256",
-    };
-    return isDeepStrictEqual({ ...given }, expected) ? page : null;
   }
 
   function checkBeginning(c: Context<Env>): void {
@@ -173,18 +162,26 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
     const mode = c.req.query("response_mode");
     if (mode !== undefined && mode !== "query")
       throw invalidRequest(`response_mode must be query, got ${mode.slice(0, 40)}`);
-    if (c.req.param("uid") !== undefined) return flow.handle(c);
+    if (c.req.param("uid") !== undefined) {
+      // As by the back button after a sign-in.
+      if (!(await sessionOf(c, service))) throw signInExpired();
+      return flow.handle(c);
+    }
     const query = queryOf(c);
     if (query.length > LONGEST_QUERY)
       throw invalidRequest(`the query must have at most ${LONGEST_QUERY} characters, got ${query.length}`);
-    if (ownBeginning(c) && !(await sessionOf(c, service))) return c.redirect(`/sign-in${query}`, 303);
+    const { clientId, refusal, signInAgain } = await beginningOf(service, query);
+    if (refusal !== null) return c.redirect(refusal, 303);
+    if (signInAgain || !(await sessionOf(c, service))) return c.redirect(`/sign-in${query}`, 303);
     checkBeginning(c);
     c.res = await flow.handle(c);
-    const page = service.ownPage(c.req.query("client_id") ?? "");
-    setCookie(c, PAGE_COOKIE, page?.clientId ?? "", cookieOptions(service));
+    setCookie(c, PAGE_COOKIE, service.ownPage(clientId)?.clientId ?? "", cookieOptions(service));
     return c.res;
   });
-  app.post("/oauth2/session/end/confirm", (c) => flow.handle(c));
+  app.post("/oauth2/session/end/confirm", async (c) => {
+    await signedIn(c);
+    return flow.handle(c);
+  });
 
   /** `ownerId`: the user to whom the credential belongs; `null` for our own pages, which any user may use. */
   async function interactionOf(c: Context): Promise<Interaction & { clientName: string; ownerId: string | null }> {
@@ -205,51 +202,20 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
       : flow.denied(c.req.raw, "the credential belongs to another user");
   };
 
-  const formTargets = ({ redirectUri }: Interaction): string[] => [new URL(redirectUri).origin];
-  const actionOf = ({ uid }: Interaction): string => `/oauth2/interaction/${uid}`;
-
-  const signInForm = (
-    c: Context,
-    page: { action: string; clientName?: string; refusedName?: string },
-    targets: string[] = [],
-  ): Response =>
-    show(c, signInPage(wordsOf(c), { formToken: signInToken(c), ...page }), {
-      status: page.refusedName === undefined ? 200 : 401,
-      formTargets: targets,
-    });
-
-  const signInTo = (
-    c: Context,
-    interaction: Interaction & { clientName: string },
-    refused: { refusedName?: string } = {},
-  ): Response => {
-    const page = { action: actionOf(interaction), clientName: interaction.clientName, ...refused };
-    return signInForm(c, page, formTargets(interaction));
-  };
-
   app.get("/oauth2/interaction/:uid", async (c) => {
+    const { user, formToken } = await signedIn(c);
     const interaction = await interactionOf(c);
-    const session = await sessionOf(c, service);
-    if (interaction.prompt === "login") {
-      if (session && !interaction.signInAgain) return c.redirect(await afterSignIn(c, interaction, session.user), 303);
-      return signInTo(c, interaction);
-    }
-    if (!session || session.user.id !== interaction.accountId)
-      return c.redirect(await flow.denied(c.req.raw, "the user signed out"), 303);
-    const { user, formToken } = session;
-    const { clientName, redirectUri } = interaction;
-    const page = { action: actionOf(interaction), formToken, user, clientName, redirectUri };
-    return show(c, consentPage(wordsOf(c), page), { formTargets: formTargets(interaction) });
+    if (interaction.prompt === "login") return c.redirect(await afterSignIn(c, interaction, user), 303);
+    // Somebody else has signed in meanwhile.
+    if (user.id !== interaction.accountId) return c.redirect(await flow.denied(c.req.raw, "the user signed out"), 303);
+    const { uid, clientName, redirectUri } = interaction;
+    const page = { action: `/oauth2/interaction/${uid}`, formToken, user, clientName, redirectUri };
+    return show(c, consentPage(wordsOf(c), page), { formTargets: [new URL(redirectUri).origin] });
   });
 
   app.post("/oauth2/interaction/:uid", async (c) => {
-    const interaction = await interactionOf(c);
-    if (interaction.prompt === "login") {
-      const entered = await signIn(c);
-      if ("user" in entered) return c.redirect(await afterSignIn(c, interaction, entered.user), 303);
-      return signInTo(c, interaction, entered);
-    }
     const { session, form } = await signedInForm(c);
+    const interaction = await interactionOf(c);
     const allowed =
       form.get("action") === "allow" &&
       session.user.id === interaction.accountId &&
@@ -262,18 +228,39 @@ export function pageRoutes(service: TokenService, flow: AuthorizationFlow, optio
 
   // Profile: a user's own credentials.
 
-  const signInHere = (c: Context, refused: { refusedName?: string } = {}): Response => {
-    if (!ownBeginning(c)) return signInForm(c, { action: "/sign-in", ...refused });
-    const page = { action: `/sign-in${queryOf(c)}`, clientName: wordsOf(c).operatorView, ...refused };
-    return signInForm(c, page, [new URL(service.issuer).origin]);
-  };
+  /** Whose sign-in the page is for; `null` if for none, or for a request that would be refused. */
+  async function begunHere(c: Context): Promise<Beginning | null> {
+    try {
+      const beginning = await beginningOf(service, queryOf(c));
+      return beginning.refusal === null ? beginning : null;
+    } catch (error) {
+      if (error instanceof OAuthError) return null;
+      throw error;
+    }
+  }
 
-  app.get("/sign-in", (c) => signInHere(c));
+  function signInForm(c: Context, beginning: Beginning | null, refusedName?: string): Response {
+    const clientName =
+      beginning && (service.ownPage(beginning.clientId) ? wordsOf(c).operatorView : beginning.clientName);
+    const page = {
+      action: beginning ? `/sign-in${queryOf(c)}` : "/sign-in",
+      formToken: signInToken(c),
+      ...(clientName !== null && { clientName }),
+      ...(refusedName !== undefined && { refusedName }),
+    };
+    return show(c, signInPage(wordsOf(c), page), {
+      status: refusedName === undefined ? 200 : 401,
+      formTargets: beginning ? [new URL(service.issuer).origin, new URL(beginning.redirectUri).origin] : [],
+    });
+  }
+
+  app.get("/sign-in", async (c) => signInForm(c, await begunHere(c)));
 
   app.post("/sign-in", async (c) => {
     const entered = await signIn(c);
-    if (!("user" in entered)) return signInHere(c, entered);
-    return c.redirect(ownBeginning(c) ? `/oauth2/authorize${queryOf(c)}` : "/profile", 303);
+    const beginning = await begunHere(c);
+    if ("refusedName" in entered) return signInForm(c, beginning, entered.refusedName);
+    return c.redirect(beginning ? signedInTo(queryOf(c)) : "/profile", 303);
   });
 
   app.post("/sign-out", async (c) => {

@@ -12,7 +12,7 @@ import type { TokenService } from "../service.js";
 import type { Env } from "../transport.js";
 import { answerOf, nodePair } from "./node-bridge.js";
 import { errorPage, htmlHeaders, LIBRARY_PAGE_HEADERS } from "./pages.js";
-import { createAdapterFactory, findClient } from "./provider-adapter.js";
+import { createAdapterFactory } from "./provider-adapter.js";
 import { wordsFor } from "./strings.js";
 
 const INTERACTION_S = 600;
@@ -26,8 +26,6 @@ export interface Interaction {
   readonly prompt: "login" | "consent";
   readonly clientId: string;
   readonly redirectUri: string;
-  /** The client asks for the password again, even if the user is signed in. */
-  readonly signInAgain: boolean;
   readonly accountId: string | undefined;
 }
 
@@ -178,7 +176,7 @@ async function createProvider(service: TokenService, failures: Failures): Promis
 }
 
 /** A resource indicator must be an absolute URI without a fragment; the token itself carries our audience. */
-const resourceOf = (audience: string): string => `urn:${audience}`;
+export const resourceOf = (audience: string): string => `urn:${audience}`;
 
 export function createAuthorizationFlow(service: TokenService) {
   let current: { provider: Promise<Provider>; kids: string } | null = null;
@@ -234,12 +232,8 @@ export function createAuthorizationFlow(service: TokenService) {
   }
 
   return {
-    /** The library's own endpoints: authorize, resume and end of session. */
+    /** The library's own endpoints: authorize, resume and end of session. Only for somebody who has signed in. */
     async handle(c: Context<Env>): Promise<Response> {
-      // Anybody may ask. Without a client there is nothing that the library could do, at several times the cost.
-      const clientId = c.req.query("client_id");
-      if (c.req.path === "/oauth2/authorize" && !(clientId && (await findClient(service, clientId))))
-        throw invalidRequest(clientId ? "the client_id is unknown" : "the client_id is missing");
       const pair = nodePair(c.req.raw, service.issuer, c.req.method === "POST" ? await readText(c.req.raw) : "");
       const { headers } = pair.incoming;
       if (c.req.path === "/oauth2/authorize" && headers.cookie) {
@@ -282,13 +276,12 @@ export function createAuthorizationFlow(service: TokenService) {
     async interaction(request: Request): Promise<Interaction | null> {
       try {
         const { found } = await details(request);
-        const { client_id: clientId, redirect_uri: redirectUri, prompt } = found.params as Record<string, string>;
+        const { client_id: clientId, redirect_uri: redirectUri } = found.params as Record<string, string>;
         return {
           uid: found.uid,
           prompt: found.prompt.name === "login" ? "login" : "consent",
           clientId: clientId ?? "",
           redirectUri: redirectUri ?? "",
-          signInAgain: (prompt ?? "").split(" ").includes("login"),
           accountId: found.session?.accountId,
         };
       } catch (error) {
