@@ -10,6 +10,7 @@ import http2, {
 import net, { type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import tls, { type TLSSocket } from "node:tls";
+import { CallRates } from "../token/call-rates.js";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export type NodeResponse = ServerResponse | Http2ServerResponse;
@@ -63,10 +64,12 @@ const PING_SECONDS = 5;
 /** Serves HTTP/1.1 and HTTP/2 on one port: chosen by ALPN with TLS, by the first bytes without. */
 export async function listen(options: ListenOptions): Promise<OpenPort> {
   const connections = new Connections(options);
+  const dropped = new CallRates(DROPPED_PER_SECOND, DROPPED_AT_ONCE);
   const handler: NodeHandler = (request, response) => {
     limitReading(request, options.readSeconds(request));
-    // An HTTP/2 response reports this only when its stream closes, which may never happen.
-    ("stream" in request ? request.stream : response).once("finish", () => endUnread(request));
+    // An HTTP/2 response reports this only when its stream closes, which may never happen. Before Node does, which would
+    // read on without a limit.
+    ("stream" in request ? request.stream : response).prependOnceListener("finish", () => endUnread(request, dropped));
     if (request.rawHeaders.length <= 2 * MOST_HEADERS) return options.handler(request, response);
     response.writeHead(431, { "content-type": "text/plain" });
     response.end(`a request may have at most ${MOST_HEADERS} headers\n`);
@@ -76,6 +79,7 @@ export async function listen(options: ListenOptions): Promise<OpenPort> {
     handler(request, response);
   });
   Object.assign(http1, http1Limits(options));
+  answerContinue(http1);
   http1.on("timeout", connections.quiet);
   http1.on("upgrade", (request, socket, head) => {
     if (!connections.mayChange(request.socket)) return;
@@ -135,13 +139,31 @@ export async function listen(options: ListenOptions): Promise<OpenPort> {
 /** As many as Node takes over HTTP/2. Everything that reads them costs more with each. */
 const MOST_HEADERS = 128;
 
-/** Node would answer by itself, but throws where nobody can catch it if the client has already given up the request. */
-function answerContinue(server: http2.Http2Server | http2.Http2SecureServer): void {
-  server.on("checkContinue", (request: NodeRequest, response: NodeResponse) => {
-    if ("stream" in request && (request.stream.destroyed || request.stream.closed)) return;
-    response.writeContinue();
-    server.emit("request", request as Http2ServerRequest, response as Http2ServerResponse);
+/** Node would answer `Expect: 100-continue` by itself, before anybody knows whether the request is refused. */
+function answerContinue(server: http.Server | http2.Http2Server | http2.Http2SecureServer): void {
+  (server as http.Server).on("checkContinue", (request: NodeRequest, response: NodeResponse) => {
+    if ("stream" in request) {
+      // Node throws where nobody can catch it if the client has already given up the request.
+      if (request.stream.destroyed || request.stream.closed) return;
+      response.writeContinue();
+    } else continueWhenRead(request, response as ServerResponse);
+    server.emit("request", request as IncomingMessage, response as ServerResponse);
   });
+}
+
+/** A client that is refused does not send its body, and its connection closes: it could not tell the body from what comes next. */
+function continueWhenRead(request: IncomingMessage, response: ServerResponse): void {
+  const { _read: read } = request;
+  const { shouldKeepAlive } = response;
+  response.shouldKeepAlive = false;
+  request._read = (size) => {
+    request._read = read;
+    if (!response.headersSent) {
+      response.writeContinue();
+      response.shouldKeepAlive = shouldKeepAlive;
+    }
+    request._read(size);
+  };
 }
 
 /** A sender that trickles single bytes can hold a connection only for a limited time. */
@@ -158,11 +180,22 @@ function limitReading(request: NodeRequest, seconds: number): void {
   source.once("close", done);
 }
 
-/** Gives the response time to arrive at a client that is still sending. */
+/**
+ * Gives the response time to arrive at a client that is still sending. To cut it off at once could take the response away
+ * from it (RFC 9112 §9.6).
+ */
 const UNREAD_MS = 500;
+/** The rest of a request that is read in any case, so that its connection can be used again. */
+const DROPPED_BYTES = 65_536;
+/**
+ * How many more pieces (of up to 64 KB) are read for all clients together: many of them see a response only when they have
+ * sent everything. But anybody may send requests that are refused, and to read 1 MB takes milliseconds.
+ */
+const DROPPED_AT_ONCE = 256;
+const DROPPED_PER_SECOND = 16;
 
 /** After the response the rest of the request is not needed: HTTP/2 ends the stream, HTTP/1.1 the connection. */
-function endUnread(request: NodeRequest): void {
+function endUnread(request: NodeRequest, dropped: CallRates): void {
   // A handler may have given up the request, but not the stream below it.
   const source = "stream" in request ? request.stream : request;
   if (source.readableEnded || source.destroyed) return;
@@ -171,10 +204,26 @@ function endUnread(request: NodeRequest): void {
       request.stream.close(http2.constants.NGHTTP2_NO_ERROR);
       // Closed without an error, the stream would wait for somebody to read what has arrived, and block its connection.
       request.stream.destroy();
-    } else request.socket.destroySoon();
+    } else net.Socket.prototype.destroySoon.call(request.socket);
   };
   const timer = setTimeout(end, UNREAD_MS);
-  source.resume();
+  // Node closes a connection that is not kept at once. Until its client has sent everything, only our side ends.
+  if (!("stream" in request)) {
+    const { socket } = request;
+    socket.destroySoon = () => socket.end();
+    source.once("end", () => {
+      delete (socket as Partial<Socket>).destroySoon;
+      if (socket.writableEnded) socket.destroySoon();
+    });
+  }
+  let bytes = 0;
+  source.on("data", (piece: Buffer) => {
+    bytes += piece.length;
+    // What is not read keeps the client from sending more.
+    if (bytes > DROPPED_BYTES && dropped.take("all") !== null) source.pause();
+  });
+  // Node reads a request on its own, to the end, unless somebody else has begun to.
+  source.read();
   for (const event of ["end", "error", "close"]) source.once(event, () => clearTimeout(timer));
 }
 

@@ -1,6 +1,6 @@
 import { type EventEmitter, once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import type { ServerResponse } from "node:http";
+import http, { type ServerResponse } from "node:http";
 import http2 from "node:http2";
 import net from "node:net";
 import { tmpdir } from "node:os";
@@ -531,4 +531,111 @@ test("a request over HTTP/2 with `Expect: 100-continue` is told to go on, and on
     socket.destroy();
     await port.close();
   }
+});
+
+/** A port that refuses everything without reading it, and the connections whose requests it refused. */
+async function refusing() {
+  const connections = new Set<net.Socket>();
+  const port = await listen({
+    ...patient,
+    handler: (request, response) => {
+      connections.add(request.socket as net.Socket);
+      response.statusCode = 401;
+      response.end("refused");
+    },
+    upgrade: (_, socket) => socket.destroy(),
+  });
+  return { port, connections };
+}
+
+/** Sends a request with a body at once. Resolves when its answer was received. */
+async function posting(port: number, bytes: number, headers: string) {
+  const socket = net.connect(port, "127.0.0.1");
+  socket.on("error", () => {});
+  socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n${headers}\r\n`);
+  socket.write(Buffer.alloc(bytes));
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  return { socket, answer: answer.toString() };
+}
+
+test("of refused requests, all clients together have 16 MB read and 1 MB a second, then little of each; all see the answer", async () => {
+  const { port, connections } = await refusing();
+  const [began, requests, megabyte] = [performance.now(), 80, 1 << 20];
+  const posted = Array.from({ length: requests }, (_, i) =>
+    posting(port.port, megabyte, i % 2 === 0 ? "Connection: close\r\n" : ""),
+  );
+  const answered = await Promise.all(posted);
+  for (const { answer } of answered) expect(answer).toContain("refused");
+  const isDone = (connection: net.Socket) => connection.destroyed || connection.bytesRead > megabyte;
+  await vi.waitUntil(() => [...connections].every(isDone), { timeout: 20_000 });
+  const read = [...connections].map(({ bytesRead }) => bytesRead / megabyte);
+  expect(read.filter((megabytes) => megabytes > 1).length).toBeGreaterThan(5);
+  const seconds = (performance.now() - began) / 1000;
+  // Of each: 64 KB, one more piece, and what Node holds of the next.
+  expect(read.reduce((sum, one) => sum + one, 0)).toBeLessThan(16 + seconds + requests * (3 / 16));
+  for (const { socket } of answered) socket.destroy();
+  await port.close();
+});
+
+test("a client that wants its connection closed sees the answer, and may send the rest", async () => {
+  const { port, connections } = await refusing();
+  const socket = net.connect({ port: port.port, host: "127.0.0.1", allowHalfOpen: true });
+  socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\nConnection: close\r\n\r\n");
+  let answer = "";
+  socket.on("data", (piece: Buffer) => {
+    answer += piece;
+  });
+  await once(socket, "end");
+  expect(answer).toContain("refused");
+  const [connection] = connections;
+  const closed = closing(connection!);
+  // Not reset, which could take the answer away from a client that has not read it.
+  socket.end(Buffer.alloc(60_000));
+  await closed;
+  expect(connection!.bytesRead).toBeGreaterThan(60_000);
+  await port.close();
+});
+
+test("a refused request of 64 KB is read, and its connection is used again", async () => {
+  const { port, connections } = await refusing();
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  for (let i = 0; i < 3; i++) {
+    const asked = http.request({ port: port.port, host: "127.0.0.1", method: "POST", agent }).end(Buffer.alloc(65_536));
+    const [answer] = (await once(asked, "response")) as [http.IncomingMessage];
+    await once(answer.resume(), "end");
+  }
+  expect(connections.size).toBe(1);
+  agent.destroy();
+  await port.close();
+});
+
+describe("a request with `Expect: 100-continue`", () => {
+  const head = (port: number) => {
+    const socket = net.connect(port, "127.0.0.1");
+    socket.on("error", () => {});
+    socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+    return socket;
+  };
+
+  test("that is refused is not asked for its body, and its connection closes", async () => {
+    const { port } = await refusing();
+    const answer = Buffer.concat(await head(port.port).toArray()).toString();
+    expect(answer).toMatch(/^HTTP\/1\.1 401 .*\r\nConnection: close\r\n.*refused/s);
+    await port.close();
+  });
+
+  test("is told to go on when its body is read, and its connection stays open", async () => {
+    const port = await listen({
+      ...patient,
+      handler: (request, response) => void (async () => response.end(Buffer.concat(await request.toArray())))(),
+      upgrade: (_, socket) => socket.destroy(),
+    });
+    const socket = head(port.port);
+    expect(String(await once(socket, "data"))).toBe("HTTP/1.1 100 Continue\r\n\r\n");
+    socket.write("body");
+    const [answer] = await once(socket, "data");
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 200 OK\r\n.*Connection: keep-alive\r\n.*body/s);
+    socket.destroy();
+    await port.close();
+  });
 });
