@@ -86,6 +86,24 @@ test("a plain module script, under a strict policy", { timeout: 120_000 }, async
   expect(await opened(folder)).toEqual(heard);
 });
 
+test("a file that is missing, on a site that answers with its page instead", { timeout: 120_000 }, async () => {
+  const library = serveFolder(join(root, "dist/browser"));
+  const script =
+    'import { openEngine } from "./vivavoce.js"; openEngine().catch((error) => { document.title = error.message; });';
+  const site = await serve((request) => {
+    const name = new URL(request.url).pathname;
+    if (name === "/app.js") return new Response(script, { headers: { "content-type": "text/javascript" } });
+    if (name === "/vivavoce.js") return library(request);
+    return new Response(html("./app.js"), { headers: { "content-type": "text/html; charset=utf-8" } });
+  });
+  try {
+    const { title } = await visited(site.url);
+    expect(title).toMatch(/vivavoce\.(wasm|vvm) cannot be loaded: the answer is a page/);
+  } finally {
+    await site.close();
+  }
+});
+
 test.each([
   ["webm", ["-c:a", "libopus"]],
   ["mp3", []],
