@@ -27,9 +27,8 @@ export function callFailure(error: unknown): StatusError | null {
   if (error.name === "AbortError") return failed(StatusCode.CANCELLED, "the caller cancelled the call");
   if (error.name === "TimeoutError" || code === "TIMEOUT")
     return failed(StatusCode.DEADLINE_EXCEEDED, "the call took too long");
-  // The process is stopping: the next one could do it.
-  if (code === "closed" || code === "CLOSED")
-    return failed(StatusCode.INTERNAL_ERROR, "the store or the engine is closed");
+  // The process is stopping: the next one could do it. In a browser, the message says why, and to reload the page.
+  if (code === "closed" || code === "CLOSED") return failed(StatusCode.INTERNAL_ERROR, error.message);
   if (code === "unavailable") return busy("the database does not answer; try again", 5);
   if (code === "contended") return busy(error.message, 1);
   if (code === "EMFILE" || code === "ENFILE" || code === "EAGAIN")

@@ -39,8 +39,9 @@ test("a full disk is reported; other internal details are not", () => {
     const full = failureOf(errorOf("could not extend file: No space left on device", code));
     expect([full.code, full.status.message]).toEqual([StatusCode.INTERNAL_ERROR, "the server's disk is full"]);
   }
-  for (const code of ["closed", "CLOSED"])
-    expect(failureOf(errorOf("gone", code)).status.message).toBe("the store or the engine is closed");
+  const cleared = "the browser closed the store, because its data was cleared; reload the page";
+  for (const closed of [new StoreError("closed", cleared), new EngineError("CLOSED", "the engine is closed")])
+    expect(failureOf(closed).status).toMatchObject({ statusCode: StatusCode.INTERNAL_ERROR, message: closed.message });
   for (const code of ["key-lost", "wrong-key"])
     expect(failureOf(errorOf('the key of "bank" is lost', code)).status.message).toBe('the key of "bank" is lost');
   const browser = new StoreError("disk-full", "the browser's storage for this page is full");
