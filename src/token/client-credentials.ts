@@ -5,6 +5,7 @@ import { BASIC_CHALLENGE, type ClientPassword } from "./basic.js";
 import { type Clock, epochSeconds } from "./clock.js";
 import { isProfileClientId, type ProfileCredentials } from "./credentials.js";
 import { OAuthError } from "./errors.js";
+import type { Revocations } from "./revocations.js";
 import { isRuntimeScope, PLATFORM_SCOPE, parseScope } from "./scopes.js";
 import type { Throttle } from "./throttle.js";
 
@@ -75,16 +76,27 @@ export function createClientCredentialsGrant(options: {
   applications: Applications;
   credentials: ProfileCredentials;
   issue: IssueToken;
+  revocations: Revocations;
   clientThrottle: Throttle;
   audit: Audit;
   clock: Clock;
 }): (request: ClientCredentialsRequest) => Promise<TokenResponse> {
-  const { applications, credentials, issue, audit, clock } = options;
+  const { applications, credentials, issue, revocations, audit, clock } = options;
 
-  async function runtime({ client, scope, address }: ClientCredentialsRequest): Promise<Parameters<IssueToken>[0]> {
+  async function runtime(
+    { client, scope, address }: ClientCredentialsRequest,
+    issuedAt: number,
+  ): Promise<Parameters<IssueToken>[0]> {
     const known = await knownClient(options, "runtime", client, address, applications.authenticate);
     const granted = runtimeScope(known, askedScopes(scope));
     const bio = granted.split(" ").includes("bio");
+    const gkScopes = new Set(bio ? known.gkScopes : []);
+    // It would be refused as long as it lives: for example, the client was unbound and bound again in this second.
+    if (await revocations.isRevoked({ jti: null, clientId: known.id, gkScopes, issuedAt }))
+      throw new OAuthError("temporarily_unavailable", "the tokens of this client were just ended; try again", {
+        status: 503,
+        headers: { "Retry-After": "1" },
+      });
     return {
       audience: "runtime",
       subject: known.id,
@@ -116,7 +128,9 @@ export function createClientCredentialsGrant(options: {
 
   return async (request) => {
     const issuedAt = epochSeconds(clock);
-    const wanted = isProfileClientId(request.client.clientId) ? await tooling(request) : await runtime(request);
+    const wanted = isProfileClientId(request.client.clientId)
+      ? await tooling(request)
+      : await runtime(request, issuedAt);
     const { token, jti, expiresIn } = await issue({ ...wanted, issuedAt });
     audit({
       event: "token-issued",

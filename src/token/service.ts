@@ -142,7 +142,15 @@ export function createTokenService(options: TokenServiceOptions) {
       });
     },
 
-    clientCredentials: createClientCredentialsGrant({ applications, credentials, issue, clientThrottle, audit, clock }),
+    clientCredentials: createClientCredentialsGrant({
+      applications,
+      credentials,
+      issue,
+      revocations,
+      clientThrottle,
+      audit,
+      clock,
+    }),
     engagementToken: createEngagementGrant({ registrations, issue, clientThrottle, audit }),
     /** For `createVerifier`: accepts our own runtime tokens, with keys from this process. */
     runtimeIssuer: trusted("runtime"),
