@@ -79,7 +79,10 @@ export function createUnaryGrpc(parts: {
       );
       message = toBinary(method.output, answered);
     } catch (error) {
-      trailers = trailersOf(asStatusError(error));
+      const refused = asStatusError(error);
+      // The dispatcher has set it, except for a health check, which does not go through it.
+      refused.status.requestId = requestId;
+      trailers = trailersOf(refused);
     } finally {
       caller.forget();
     }

@@ -43,10 +43,13 @@ it("health answers for the server and each service, and reports an unknown servi
       );
     });
   // As for the contract's own calls, the framework is not needed: a load balancer asks every second, and anybody may.
+  const metadata = new grpc.Metadata();
+  metadata.set("x-request-id", "mine");
   const refused = await new Promise<grpc.ServiceError>((resolve) => {
-    health.check({ service: "vendor.nothing" }, resolve);
+    health.check({ service: "vendor.nothing" }, metadata, resolve);
   });
-  expect(String(refused.metadata.get("grpc-status-details-bin")[0])).toContain("vendor.rpc.Status");
+  expect(String(refused.metadata.get("grpc-status-details-bin")[0])).toMatch(/vendor\.rpc\.Status.*mine/s);
+  expect(refused.metadata.get("x-request-id")).toEqual(["mine"]);
   const headers = await new Promise<grpc.Metadata>((resolve) => {
     health.check({ service: "" }, () => {}).on("metadata", resolve);
   });
