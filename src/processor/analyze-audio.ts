@@ -19,9 +19,9 @@ import {
   candidatesByGroup,
   candidatesOf,
   eachOnce,
-  findProfiles,
   leftOutStatus,
   numberScored,
+  profilesToCompare,
 } from "./candidates.js";
 import { analyzeAndCompare, authenticationPart, fraudPart, type Part, recordCheck } from "./check.js";
 import { numberOfMatches, partRisk, scoreOf, voiceprintResult } from "./check-result.js";
@@ -139,7 +139,7 @@ export async function analysisTargets(
   request: Pick<AnalyzeAudioRequest, "gkVoiceprintProfileIds" | "group" | "watchlist">,
 ): Promise<AnalysisTargets> {
   const { gkVoiceprintProfileIds: list, group, watchlist } = request;
-  const given = list ? await findProfiles(context, list, "gk_voiceprint_profile_ids") : [];
+  const given = list ? await profilesToCompare(context, list, "gk_voiceprint_profile_ids") : [];
   const of = async (kind: "person" | "fraudster", target: typeof group, field: string) => {
     const ids = given.filter((found) => found.kind === kind);
     if (target) return candidatesByGroup(context, kind, target, field, ids);

@@ -5,7 +5,7 @@ import type { Id } from "../store/port.js";
 import type { ConfigurationSet } from "../voiceprint/configuration-set.js";
 import { audioValidity } from "../voiceprint/quality-gate.js";
 import { measuredAudio, voiceOf } from "./audio-model.js";
-import { assertKind, findOneProfile, isPrint } from "./candidates.js";
+import { assertKind, findOneProfile } from "./candidates.js";
 import type { OpenContext } from "./context.js";
 import { engineOptions } from "./dependencies.js";
 import { invalid } from "./failures.js";
@@ -53,7 +53,7 @@ export async function findSeparation(
   const path = `${field}.voice_separation.gk_agent_voiceprint_profile_id`;
   const profile = await findOneProfile(context, id, path);
   assertKind(profile, "person", path);
-  if (!isPrint(profile) || profile.template.revision !== context.engine.model.revision)
+  if (profile.revision !== context.engine.model.revision)
     throw invalid(path, "not_trained", "the agent's print was not made by the current model; train it first");
   return { agentId: id };
 }

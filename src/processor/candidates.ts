@@ -85,13 +85,18 @@ export const candidatesByTarget = async (
 ): Promise<Candidates> =>
   target.case === "group" || target.case === "watchlist"
     ? candidatesByGroup(scope, kind, target.value, target.case)
-    : candidatesOf(scope, kind, await someProfilesOf(scope, target.value!, kind));
+    : candidatesOf(scope, kind, await someProfilesOf(scope, target.value!, kind, profilesToCompare));
 
 /** At least one profile, and all of this kind. */
-export async function someProfilesOf(scope: CallScope, list: ListOfUniqueId, kind: OwnerKind): Promise<FoundProfile[]> {
+export async function someProfilesOf<T extends Pick<NamedProfile, "kind">>(
+  scope: CallScope,
+  list: ListOfUniqueId,
+  kind: OwnerKind,
+  find: (scope: CallScope, list: ListOfUniqueId, field: string) => Promise<T[]>,
+): Promise<T[]> {
   const field = "gk_voiceprint_profile_ids";
   if (list.uniqueIds.length === 0) throw invalid(field, "empty", "at least one profile is required");
-  const profiles = await findProfiles(scope, list, field);
+  const profiles = await find(scope, list, field);
   for (const [i, profile] of profiles.entries()) assertKind(profile, kind, `${field}.unique_ids[${i}]`);
   return profiles;
 }
@@ -99,37 +104,68 @@ export async function someProfilesOf(scope: CallScope, list: ListOfUniqueId, kin
 /** The one profile that a field names. */
 export async function findOneProfile({ deps, scopeId }: CallScope, id: Id, field: string): Promise<FoundProfile> {
   const [print] = await deps.prints.get(scopeId, [id]);
-  if (print) return print;
+  if (print) return foundPrint(print);
   const profile = await deps.store.profiles.get(scopeId, id);
   if (!profile) throw notInScope(field, "profile", id);
   return asFound(profile);
 }
 
-export function assertKind(profile: FoundProfile, kind: OwnerKind, field: string): void {
+export function assertKind(profile: Pick<NamedProfile, "kind">, kind: OwnerKind, field: string): void {
   if (profile.kind !== kind)
     throw invalid(field, "wrong_kind", `expected the profile of a ${kind}, got the profile of a ${profile.kind}`);
 }
 
-/** A profile, with the template if it can be compared. */
-export interface FoundProfile extends Omit<Print, "template"> {
-  readonly template: Template | null;
+/** A profile that a request names. */
+export interface NamedProfile extends Pick<Print, "profileId" | "kind"> {
+  /** Revision of the model that made its print; `null` if it cannot be compared. */
+  readonly revision: string | null;
   /** Of a profile that cannot be compared. */
   readonly listed?: ListedProfile;
 }
 
-export const isPrint = (found: FoundProfile): found is Print => found.template !== null;
+/** As it is stored, with the template if it can be compared. */
+export interface FoundProfile extends NamedProfile, Omit<Print, "template"> {
+  readonly template: Template | null;
+}
 
 /** Without repeated profiles. */
-export const eachOnce = (profiles: readonly FoundProfile[]): FoundProfile[] => [
+export const eachOnce = <T extends NamedProfile>(profiles: readonly T[]): T[] => [
   ...new Map(profiles.map((found) => [found.profileId, found])).values(),
 ];
 
 /** Returns one entry for each given id, in order; repeated ids give repeated entries. Throws if an id is not in the scope. */
 export async function findProfiles(scope: CallScope, list: ListOfUniqueId, field: string): Promise<FoundProfile[]> {
-  const ids = list.uniqueIds.map((id) => id.value);
-  const found = new Map((await profilesAmong(scope, ids)).map((one) => [one.profileId, one]));
-  return ids.map((id, i) => {
-    const one = found.get(id);
+  const found = await profilesAmong(scope, idsIn(list));
+  return inOrder(list, field, found);
+}
+
+/** As `findProfiles`. Of a long list, only profiles that no gallery has are read from the store. */
+export async function profilesToCompare(
+  scope: CallScope,
+  list: ListOfUniqueId,
+  field: string,
+): Promise<NamedProfile[]> {
+  const ids = idsIn(list);
+  if (ids.length <= mostScoredDirectly) return findProfiles(scope, list, field);
+  const known: NamedProfile[] = [];
+  for (const kind of ["person", "fraudster"] as const)
+    await scope.deps.galleries.search(scope.scopeId, kind, ({ members }) => {
+      for (const profileId of ids) {
+        const member = members.get(profileId);
+        if (member) known.push({ profileId, kind, revision: member.revision });
+      }
+    });
+  const inGallery = new Set(known.map(({ profileId }) => profileId));
+  const others = ids.filter((id) => !inGallery.has(id));
+  return inOrder(list, field, [...known, ...(others.length > 0 ? await profilesAmong(scope, others) : [])]);
+}
+
+const idsIn = (list: ListOfUniqueId): Id[] => list.uniqueIds.map(({ value }) => value);
+
+function inOrder<T extends NamedProfile>(list: ListOfUniqueId, field: string, found: readonly T[]): T[] {
+  const byId = new Map(found.map((one) => [one.profileId, one]));
+  return idsIn(list).map((id, i) => {
+    const one = byId.get(id);
     if (!one) throw notInScope(`${field}.unique_ids[${i}]`, "profile", id);
     return one;
   });
@@ -146,22 +182,25 @@ async function profilesAmong(
   const untrained = ids.filter((id) => !trained.has(id));
   const others = untrained.length > 0 ? await deps.store.profiles.getMany(scopeId, untrained) : [];
   signal?.throwIfAborted();
-  return [...prints, ...others.map(asFound)];
+  return [...prints.map(foundPrint), ...others.map(asFound)];
 }
 
-export function candidatesOf(scope: CallScope, kind: OwnerKind, profiles: readonly FoundProfile[]): Candidates {
-  const { models } = scope.deps;
+export function candidatesOf(scope: CallScope, kind: OwnerKind, profiles: readonly NamedProfile[]): Candidates {
   const unique = eachOnce(profiles);
-  const prints = unique.filter(isPrint).filter((print) => models.has(print.template.revision));
-  const revisions = new Set(prints.map((print) => print.template.revision));
-  const leftOut = leftOutAmong(scope, unique);
+  const ids = new Set<Id>();
+  const revisions = new Set<string>();
+  for (const { profileId, revision } of unique) {
+    if (revision === null || !scope.deps.models.has(revision)) continue;
+    ids.add(profileId);
+    revisions.add(revision);
+  }
   const whyNone = (set: ConfigurationSet) => reasonForNone(scope, unique, set);
-  return candidatesIn(scope, kind, new Set(prints.map((print) => print.profileId)), leftOut, revisions, whyNone);
+  return candidatesIn(scope, kind, ids, leftOutAmong(scope, unique), revisions, whyNone);
 }
 
-const leftOutAmong = ({ deps: { models } }: CallScope, profiles: readonly FoundProfile[]): LeftOut[] =>
-  profiles.flatMap(({ profileId: id, listed, template }): LeftOut[] => {
-    if (template) return models.has(template.revision) ? [] : [{ id, damage: null }];
+const leftOutAmong = ({ deps: { models } }: CallScope, profiles: readonly NamedProfile[]): LeftOut[] =>
+  profiles.flatMap(({ profileId: id, listed, revision }): LeftOut[] => {
+    if (revision !== null) return models.has(revision) ? [] : [{ id, damage: null }];
     return listed && "damage" in listed && mayBeUsed(listed) ? [listed] : [];
   });
 
@@ -171,12 +210,12 @@ export async function candidatesByGroup(
   kind: OwnerKind,
   target: UniqueIdAndTag,
   field: string,
-  also: readonly FoundProfile[] = [],
+  also: readonly NamedProfile[] = [],
 ): Promise<Candidates> {
   const { groups, tag } = await findGroups(scope, kind === "person" ? "group" : "watchlist", target, field);
   if (groups.reduce((sum, group) => sum + group.profileIds.length + group.ownerIds.length, 0) <= mostScoredDirectly)
     return candidatesOf(scope, kind, [...(await membersOf(scope, groups, tag)), ...also]);
-  const given = also.filter(isPrint).map((print) => print.profileId);
+  const given = also.map(({ profileId }) => profileId);
   const { valid, leftOut, revisions } = await scope.deps.galleries.search(scope.scopeId, kind, (loaded) => {
     const key = [tag, ...groups.map((group) => group.id)].join();
     const of = groups.flatMap((group) => [group.profileIds, group.ownerIds]);
@@ -251,8 +290,10 @@ export async function membersOf(scope: CallScope, groups: readonly Group[], tag:
 
 function asFound(listed: ListedProfile): FoundProfile {
   const template = "template" in listed && mayBeUsed(listed) ? listed.template : null;
-  return template ? printOf(listed, template) : { ...printOf(listed, null), listed };
+  return template ? foundPrint(printOf(listed, template)) : { ...printOf(listed, null), revision: null, listed };
 }
+
+const foundPrint = (print: Print): FoundProfile => ({ ...print, revision: print.template.revision });
 
 function candidatesIn(
   scope: CallScope,
@@ -327,7 +368,7 @@ async function scoreExactly(
 /** NOT_ENOUGH_SEGMENTS if that is why every profile cannot be scored; otherwise NO_SCORES. */
 async function reasonForNone(
   { deps, scopeId }: CallScope,
-  profiles: readonly FoundProfile[],
+  profiles: readonly NamedProfile[],
   set: ConfigurationSet,
 ): Promise<DecisionReason> {
   if (profiles.length === 0 || profiles.length > mostScoredDirectly) return DecisionReason.NO_SCORES;

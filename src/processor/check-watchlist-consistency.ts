@@ -1,5 +1,5 @@
 import type { CheckWatchlistConsistencyRequest } from "../contract/index.js";
-import { eachOnce, type FoundProfile, findGroups, membersOf, someProfilesOf } from "./candidates.js";
+import { eachOnce, type FoundProfile, findGroups, findProfiles, membersOf, someProfilesOf } from "./candidates.js";
 import { type CallScope, openContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
 import { calibrationModel, printDetails, uniqueId } from "./messages.js";
@@ -31,7 +31,7 @@ export const checkWatchlistConsistency: Implementation<"checkWatchlistConsistenc
 };
 
 async function targets(scope: CallScope, target: CheckWatchlistConsistencyRequest["target"]): Promise<FoundProfile[]> {
-  if (target.case !== "watchlist") return someProfilesOf(scope, target.value!, "fraudster");
+  if (target.case !== "watchlist") return someProfilesOf(scope, target.value!, "fraudster", findProfiles);
   const { groups, tag } = await findGroups(scope, "watchlist", target.value, "watchlist");
   return membersOf(scope, groups, tag);
 }

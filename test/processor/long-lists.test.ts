@@ -1,9 +1,9 @@
 /** A request costs only a few queries, however many ids it lists. A list that is too long is rejected with a short error. */
 import { expect, test } from "vitest";
-import { VoiceprintProfilesStatusJobState as State } from "../../src/contract/index.js";
+import { Decision, VoiceprintProfilesStatusJobState as State } from "../../src/contract/index.js";
 import { createMemoryStore } from "../../src/store/memory.js";
 import type { Store } from "../../src/store/port.js";
-import { take } from "./fixture-engine.js";
+import { take, voiceOf } from "./fixture-engine.js";
 import { openWorld, refusal } from "./world.js";
 
 const unknown = (count: number) => ({
@@ -58,6 +58,70 @@ test("ten thousand ids take a few queries", async () => {
   const before = asked();
   await processor.createGroup({ context, tag: "g", gkOwnerIds: manyOwners });
   expect(asked() - before).toBeLessThan(12);
+});
+
+test("prints of a long list are not read from the store for every call", async () => {
+  const read: string[] = [];
+  const memory = createMemoryStore();
+  const printsOf: Store["profiles"]["printsOf"] = (scope, ids, onDamaged) => {
+    read.push(...ids);
+    return memory.profiles.printsOf(scope, ids, onDamaged);
+  };
+  const store = { ...memory, profiles: { ...memory.profiles, printsOf } };
+  const world = await openWorld({ store });
+  const { processor, context } = world;
+  const { revision } = world.engine.model;
+  const made = async (i: number, kind: "person" | "fraudster" = "person") => {
+    const id = world.ids.next();
+    const voice = { netSpeechSeconds: 9, snrDb: 30, bandwidthHz: 4000 };
+    await store.profiles.create({
+      id,
+      scopeId: "bank",
+      owner: { id: world.ids.next(), scopeId: "bank", kind, externalId: `owner ${i}` },
+      tag: "",
+      printType: "text-dependent",
+      printVersion: 1,
+      template: { embedding: voiceOf(i, 1), ...voice, revision },
+      status: 3,
+      createdAt: 0,
+    });
+    return { value: id };
+  };
+  const people: { value: string }[] = [];
+  for (let i = 0; i < 300; i++) people.push(await made(i));
+  const audio = await world.heard(take(7, 4));
+  const identify = (...uniqueIds: { value: string }[]) =>
+    processor.identify({ context, audio, target: { case: "gkVoiceprintProfileIds", value: { uniqueIds } } });
+  const found = async (...more: { value: string }[]) => {
+    read.length = 0;
+    const { result } = await identify(...people, ...more);
+    expect(result).toMatchObject({
+      decision: Decision.AUTHENTIC,
+      voiceprintDetails: { gkVoiceprintProfileId: people[7] },
+    });
+    return read.length;
+  };
+  await found();
+  expect(await found()).toBe(0);
+  // A profile without a print is in no gallery.
+  expect(await found(await world.person("not trained"))).toBe(1);
+  const analyze = async (...uniqueIds: { value: string }[]) =>
+    (await processor.analyzeAudio({ context, audio, gkVoiceprintProfileIds: { uniqueIds } })).result!;
+  const mallory = await made(7, "fraudster");
+  await analyze(...people, mallory);
+  read.length = 0;
+  const analyzed = await analyze(...people, mallory);
+  expect(read).toEqual([]);
+  expect(analyzed.authenticationResult).toMatchObject({ numberOfPersonsPrints: 300 });
+  expect(analyzed.fraudDetectionResult).toMatchObject({ decision: Decision.FRAUD, numberOfFraudstersPrints: 1 });
+  expect(await refusal(identify(...people, mallory))).toMatchObject({
+    fields: ["gk_voiceprint_profile_ids.unique_ids[300] wrong_kind"],
+  });
+  await processor.deleteVoiceprintProfile({ context, gkVoiceprintProfileId: people[299]! });
+  expect(await refusal(identify(...people))).toMatchObject({
+    code: "NOT_FOUND",
+    fields: [expect.stringContaining("gk_voiceprint_profile_ids.unique_ids[299] ")],
+  });
 });
 
 test("a job of many profiles writes its progress at most a hundred times", async () => {
