@@ -58,6 +58,8 @@ const same = (one: readonly Id[], other: readonly Id[]): boolean =>
 
 /** Number of groups cached for each gallery. */
 const mostRemembered = 16;
+/** How many damaged prints each search tries to open again. */
+const mostTried = 16;
 
 class Slot implements LoadedGallery {
   readonly galleries = new Map<string, Gallery>();
@@ -115,6 +117,8 @@ class Slot implements LoadedGallery {
 
   putDamaged({ id, owner, tag, damage }: DamagedProfile): void {
     this.#leaveOut({ id, ownerId: owner.id, tag, revision: null, damage });
+    // Last in the order, so that others are tried next.
+    this.damaged.delete(id);
     this.damaged.add(id);
   }
 
@@ -228,10 +232,20 @@ export class Galleries {
     const changed = isSame
       ? { version: slot.version, ids: [] }
       : await profiles.printsChangedSince(scopeId, slot.version);
-    // A print that is restored from a backup does not change the version.
-    const ids = [...new Set([...changed.ids, ...slot.damaged])];
+    await this.#read(slot, scopeId, kind, changed.ids);
+    // A print that is restored from a backup does not change the version. Usually many are restored at once: if one can be opened, all are tried.
+    const damaged = [...slot.damaged];
+    await this.#read(slot, scopeId, kind, damaged.slice(0, mostTried));
+    const isRestored = damaged.slice(0, mostTried).some((id) => !slot.damaged.has(id));
+    if (isRestored) await this.#read(slot, scopeId, kind, damaged.slice(mostTried));
+    slot.version = changed.version;
+  }
+
+  /** Takes over these prints as the store has them now. */
+  async #read(slot: Slot, scopeId: Id, kind: OwnerKind, ids: readonly Id[]): Promise<void> {
+    if (ids.length === 0) return;
     const damaged = new Map<Id, DamagedProfile>();
-    const found = await profiles.printsOf(scopeId, ids, (profile) => damaged.set(profile.id, profile));
+    const found = await this.store.profiles.printsOf(scopeId, ids, (profile) => damaged.set(profile.id, profile));
     const prints = new Map(found.map((print) => [print.profileId, print]));
     for (const id of ids) {
       const print = prints.get(id);
@@ -240,7 +254,6 @@ export class Galleries {
       else if (unopened?.owner.kind === kind) slot.putDamaged(unopened);
       else slot.remove(id);
     }
-    slot.version = changed.version;
   }
 
   async #put(slot: Slot, print: Print): Promise<void> {

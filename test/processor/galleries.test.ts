@@ -1,7 +1,9 @@
 import { expect, test, vi } from "vitest";
 import { Galleries } from "../../src/processor/galleries.js";
 import { oneModel } from "../../src/processor/models.js";
-import { take } from "./fixture-engine.js";
+import { SealError } from "../../src/store/errors.js";
+import type { DamagedProfile } from "../../src/store/port.js";
+import { take, voiceOf } from "./fixture-engine.js";
 import { openTwoModels, openWorld } from "./world.js";
 
 test("an interrupted load leaves no print in the gallery that is erased before the next load", async () => {
@@ -113,6 +115,54 @@ test("a print that another model made again is in the gallery of that model only
   for (const seconds of [4, 4.1, 4.2]) await world.enroll(profile, take(7, seconds));
   await world.train(profile);
   expect(await revisions()).toEqual([world.engine.model.revision]);
+  galleries.close();
+});
+
+test("damaged prints are tried again a few at a time; once one can be opened, all of them", async () => {
+  const { engine, store, ids } = await openWorld();
+  const voice = { embedding: voiceOf(1, 1), netSpeechSeconds: 9, snrDb: 30, bandwidthHz: 4000 };
+  const damaged = new Map<string, DamagedProfile>();
+  for (let i = 0; i < 40; i++) {
+    const owner = { id: ids.next(), scopeId: "bank", kind: "person", externalId: `${i}` } as const;
+    const template = { ...voice, revision: engine.model.revision };
+    const plain = { scopeId: "bank", owner, tag: "", printType: null, printVersion: 1, status: 3, createdAt: 0 };
+    const made = (await store.profiles.create({ ...plain, id: ids.next(), template }))!;
+    damaged.set(made.id, { ...made, damage: new SealError("damaged", "altered") });
+  }
+  const { prints, printsOf } = store.profiles;
+  let read: string[] = [];
+  store.profiles.prints = async function* (scope, kind, onDamaged) {
+    for await (const print of prints(scope, kind))
+      if (damaged.has(print.profileId)) onDamaged?.(damaged.get(print.profileId)!);
+      else yield print;
+  };
+  store.profiles.printsOf = async (scope, wanted, onDamaged) => {
+    read.push(...wanted);
+    for (const id of wanted) if (damaged.has(id)) onDamaged?.(damaged.get(id)!);
+    return (await printsOf(scope, wanted)).filter(({ profileId }) => !damaged.has(profileId));
+  };
+  const galleries = new Galleries(oneModel(engine), store);
+  const search = async () => {
+    read = [];
+    return galleries.search("bank", "person", ({ members, leftOut }) => [members.size, leftOut.size]);
+  };
+  const tried = new Set<string>();
+  expect(await search()).toEqual([0, 40]);
+  for (let i = 0; i < 3; i++) {
+    expect(await search()).toEqual([0, 40]);
+    expect(read).toHaveLength(16);
+    for (const id of read) tried.add(id);
+  }
+  expect(tried).toEqual(new Set(damaged.keys()));
+  // All but one are restored.
+  const [last] = [...damaged.keys()].slice(-1);
+  for (const id of damaged.keys()) if (id !== last) damaged.delete(id);
+  expect(await search()).toEqual([39, 1]);
+  expect(await search()).toEqual([39, 1]);
+  expect(read).toEqual([last]);
+  damaged.delete(last!);
+  await store.profiles.erase("bank", last!);
+  expect(await search()).toEqual([39, 0]);
   galleries.close();
 });
 
