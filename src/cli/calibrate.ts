@@ -16,6 +16,7 @@ import {
   cllrOf,
   type FittedCalibration,
   fitCalibration,
+  refuseFewIn,
   underFit,
 } from "../evaluate/calibrate.js";
 import type { Evaluation } from "../evaluate/evaluate.js";
@@ -80,11 +81,12 @@ async function run(path: string, options: Options): Promise<void> {
   await assertCanWrite(options.out);
   // Starts from the model's own calibration, whichever is in use: a fit of a fit would drift.
   const set = await trialsOf(path);
+  unlessRefused(() => refuseFewIn(set));
   const { evaluation, modelRevision } = await evaluated(set, options, { resamples: 0, calibration: null });
   const model = await readModel(modelOption(options.model).model);
   const { calibration: section } = await readModelFile(model);
   if (section === null) throw new CommandError("the model has no calibration to start from");
-  const fit = fitted(evaluation);
+  const fit = unlessRefused(() => fitCalibration(evaluation.trials, evaluation.copies), unusableHint(evaluation));
   const checks = options.attacks ? await attackChecks(set, sha256(model), options) : [];
   const attacks = Object.fromEntries(checks.flatMap(({ kind, fit }) => (fit ? [[kind, fit]] : [])));
   const file: CalibrationFile = {
@@ -165,11 +167,11 @@ function attacksText(checks: readonly AttackCheck[]): string[] {
   ];
 }
 
-function fitted(evaluation: Evaluation): FittedCalibration {
+function unlessRefused<T>(work: () => T, hint?: string): T {
   try {
-    return fitCalibration(evaluation.trials, evaluation.copies);
+    return work();
   } catch (error) {
-    if (error instanceof CalibrationRefusal) throw new CommandError(error.message, unusableHint(evaluation));
+    if (error instanceof CalibrationRefusal) throw new CommandError(error.message, hint);
     throw error;
   }
 }

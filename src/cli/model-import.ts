@@ -7,7 +7,7 @@ import type { Command } from "commander";
 import { readModelFile } from "../engine/model-file.js";
 import { ModelFileError } from "../engine/model-file-error.js";
 import { readModel } from "../engine/platform.js";
-import { CalibrationRefusal, calibrated, fitCalibration } from "../evaluate/calibrate.js";
+import { CalibrationRefusal, calibrated, fitCalibration, refuseFewIn } from "../evaluate/calibrate.js";
 import { compareEvaluations } from "../evaluate/compare.js";
 import { bytesOfFile, mono } from "../evaluate/evaluate.js";
 import { isAudioName } from "../evaluate/trials.js";
@@ -144,8 +144,10 @@ async function calibrationFor(model: Uint8Array, { speech, workers, json = false
   try {
     const file = join(folder, "imported.vvm");
     await writeFile(file, model);
+    const set = await trialsOf(speech);
+    refuseFewIn(set);
     const { evaluation } = await evaluated(
-      await trialsOf(speech),
+      set,
       { model: file, cache: false, json, ...(workers === undefined ? {} : { workers }) },
       { resamples: 0, calibration: null },
     );

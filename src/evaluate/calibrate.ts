@@ -8,6 +8,7 @@ import { probit } from "../voiceprint/probit.js";
 import type { Copy } from "./evaluate.js";
 import { cllr, equalErrorRate, sortedByRatio } from "./metrics.js";
 import type { ScoredTrial } from "./summary.js";
+import type { TrialSet } from "./trials.js";
 
 /** No calibration can be fitted to these trials; the message says why. */
 export class CalibrationRefusal extends Error {
@@ -53,7 +54,8 @@ export function fitCalibration(trials: readonly ScoredTrial[], copies: readonly 
   const same = trials.filter((trial) => trial.same);
   const different = trials.filter((trial) => !trial.same);
   const speakers = new Set(trials.flatMap((trial) => [trial.enrolledSpeaker, trial.testedSpeaker])).size;
-  refuseUnfit(trials, speakers, same.length, different);
+  refuseFew(speakers, same.length, different.length);
+  refuseUnfit(trials, different);
 
   const [low, high] = SHARES.map((share) => probit(share)) as [number, number];
   const usual = median(different.map((trial) => trial.impostors.spread));
@@ -79,12 +81,14 @@ export function fitCalibration(trials: readonly ScoredTrial[], copies: readonly 
 
 const weightOf = (speakers: number, even: number) => speakers ** 2 / (speakers ** 2 + even ** 2);
 
-function refuseUnfit(
-  trials: readonly ScoredTrial[],
-  speakers: number,
-  same: number,
-  different: readonly ScoredTrial[],
-): void {
+/** Refuses recordings that are too few even if all of them can be used, before they are processed. */
+export function refuseFewIn({ models, speakers, trials }: TrialSet): void {
+  const compared = new Set(trials.flatMap(({ model, test }) => [speakers[models[model]![0]!]!, speakers[test]!]));
+  const same = trials.filter((trial) => trial.same).length;
+  refuseFew(compared.size, same, trials.length - same);
+}
+
+function refuseFew(speakers: number, same: number, different: number): void {
   if (speakers < LEAST_SPEAKERS)
     throw new CalibrationRefusal(
       `${speakers} speakers are too few to calibrate: at least ${LEAST_SPEAKERS} are needed`,
@@ -93,10 +97,13 @@ function refuseUnfit(
     throw new CalibrationRefusal(
       `${same} trials of the same person are too few to calibrate: at least ${LEAST_SAME} are needed, from different sessions`,
     );
-  if (different.length < LEAST_DIFFERENT)
+  if (different < LEAST_DIFFERENT)
     throw new CalibrationRefusal(
-      `${different.length} trials of different people are too few to calibrate: at least ${LEAST_DIFFERENT} are needed`,
+      `${different} trials of different people are too few to calibrate: at least ${LEAST_DIFFERENT} are needed`,
     );
+}
+
+function refuseUnfit(trials: readonly ScoredTrial[], different: readonly ScoredTrial[]): void {
   const twice = different.find((trial) => trial.raw >= IDENTICAL);
   if (twice)
     throw new CalibrationRefusal(

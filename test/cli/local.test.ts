@@ -246,14 +246,19 @@ describe("a calibration from the command line", () => {
     const few = await vivavoce("calibrate", "few.txt", "--out", "five.json");
     expect(few.out).toMatch(/synthetic │ 19 .* unchanged .* too few recordings, at least 20 are needed/);
     expect(few.out).not.toContain("look like an attack");
-    // Without sessions it says what it was fitted to; of too few speakers it says what it could not read.
+    // Without sessions it says what it was fitted to; of too few speakers it reads no recording; then it says what it could not read.
     const halves = await vivavoce("calibrate", "five", "--no-attacks", "--out", "five.json");
     expect(halves.out).toMatch(/^no speaker has two sessions/);
     await writeFile(join(folder, "gone.txt"), "1 five/gone.wav five/s3/1.wav");
     expect(await vivavoce("calibrate", "gone.txt")).toMatchObject({
       code: 2,
+      err: expect.stringMatching(/error: 1 speakers are too few to calibrate: at least 5 are needed\n$/),
+    });
+    await writeFile(join(folder, "gone.txt"), lines.join("\n").replaceAll("five/s34/", "gone/"));
+    expect(await vivavoce("calibrate", "gone.txt")).toMatchObject({
+      code: 2,
       err: expect.stringMatching(
-        /too few to calibrate.*\nhint: recordings that could not be used: 1, such as \S+: no such file\n$/,
+        /too few to calibrate.*\nhint: recordings that could not be used: 4, such as \S+: no such file\n$/,
       ),
     });
   });

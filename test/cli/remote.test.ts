@@ -107,7 +107,7 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     engine.behavior.revision = revision;
     const { code, out } = await run("identify", ...voices("bob", 4), ...place);
     expect(code).toBe(0);
-    const [, best, other] = out.match(/compared with +(\w+)\n[^]*also match +(\w+)\n/)!;
+    const [, best, other] = out.match(/compared with +(\w+)\n.*also match +(\w+)\n/s)!;
     expect([best, other].sort()).toEqual(["bob", "robert"]);
     const why =
       /prints of a model that is not installed here were not compared \(1\); install the model or enroll them again: /;
