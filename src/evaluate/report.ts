@@ -49,9 +49,17 @@ ${body}
 
 function section(evaluation: Evaluation): string {
   const { summary } = evaluation;
+  const tables = summary === null ? [] : tablesOf(evaluation, summary);
+  const folder = commonFolder([
+    ...tables.flatMap(({ rows, files = 0 }) => rows.flatMap((row) => row.slice(0, files).map(String))),
+    ...evaluation.copies.flatMap(({ file, of }) => [file, of]),
+    ...evaluation.unusable.map(({ file }) => file),
+  ]);
   const heading = `<h2>${escapeHtml(evaluation.condition)}</h2>
-<p class="note">Model ${escapeHtml(evaluation.modelRevision.slice(0, 16))}, calibration ${escapeHtml(evaluation.calibrationRevision.slice(0, 16))}, ${evaluation.recordings} recordings.${evaluation.note ? ` ${escapeHtml(evaluation.note)}.` : ""}</p>`;
-  const failures = copyList(evaluation) + failureList(evaluation);
+<p class="note">Model ${escapeHtml(evaluation.modelRevision.slice(0, 16))}, calibration ${escapeHtml(evaluation.calibrationRevision.slice(0, 16))}, ${evaluation.recordings} recordings.${evaluation.note ? ` ${escapeHtml(evaluation.note)}.` : ""}</p>
+${folder ? `<p class="note path">Recordings are named from this folder: ${escapeHtml(folder)}</p>` : ""}`;
+  const nameOf = (file: string) => file.slice(folder.length);
+  const failures = copyList(evaluation, nameOf) + failureList(evaluation, nameOf);
   if (summary === null)
     return `${heading}<p>No error rates: the trials must include pairs of the same speaker and pairs of different speakers.</p>${failures}`;
   const figures = figuresOf(summary, evaluation.sampledFrom).map(
@@ -64,12 +72,24 @@ ${wide("Figures", `<table>${figures.join("")}</table>`)}
   <figure><figcaption>Scores${key("same person", INK)}${key("different people", OTHER)}</figcaption>${histogram(evaluation)}</figure>
   <figure><figcaption>Calibration</figcaption>${calibrationPlot(evaluation)}</figure>
 </div>
-${tablesOf(evaluation, summary).map(tableHtml).join("\n")}
+${tables.map((one) => tableHtml(one, nameOf)).join("\n")}
 ${failures}`;
 }
 
-function tableHtml({ title, head, rows, files = 0, notes = [] }: FigureTable): string {
-  const lines = rows.map((row) => `<tr>${row.map((value, i) => cell(String(value), i < files)).join("")}</tr>`);
+/** The folder that has all these files, or a folder of theirs, with the separator at its end; empty if it is the root. */
+function commonFolder([first = "", ...others]: readonly string[]): string {
+  const folderOf = (path: string) => path.slice(0, Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
+  let folder = folderOf(first);
+  for (const file of others) while (!file.startsWith(folder)) folder = folderOf(folder.slice(0, -1));
+  return folder.length > 1 ? folder : "";
+}
+
+type NameOf = (file: string) => string;
+
+function tableHtml({ title, head, rows, files = 0, notes = [] }: FigureTable, nameOf: NameOf): string {
+  const cells = (row: FigureTable["rows"][number]) =>
+    row.map((value, i) => (i < files ? cell(nameOf(String(value)), true) : cell(String(value), false)));
+  const lines = rows.map((row) => `<tr>${cells(row).join("")}</tr>`);
   return `<h3>${title}</h3>
 ${wide(title, `<table><tr>${head.map((name) => `<th scope="col">${name}</th>`).join("")}</tr>${lines.join("")}</table>`)}
 ${notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`).join("")}`;
@@ -88,18 +108,18 @@ function cell(text: string, isFile: boolean): string {
   return `<td>${parts.join(" ")}</td>`;
 }
 
-function copyList({ copies }: Evaluation): string {
+function copyList({ copies }: Evaluation, nameOf: NameOf): string {
   if (copies.length === 0) return "";
   return `<h3>Copies of other recordings</h3>
 <p>Remove them: comparing a recording with its own copy shows nothing.</p>
-${fileList(copies.map(({ file, of }) => [file, of]))}`;
+${fileList(copies.map(({ file, of }) => [nameOf(file), nameOf(of)]))}`;
 }
 
-function failureList({ unusable, failedModels, unscoredTrials }: Evaluation): string {
+function failureList({ unusable, failedModels, unscoredTrials }: Evaluation, nameOf: NameOf): string {
   if (unscoredTrials === 0 && unusable.length === 0) return "";
   return `<h3>Not scored</h3>
 <p>${unscoredTrials} trials, because ${unusable.length} recordings have no usable speech and ${failedModels} enrollments failed.</p>
-${fileList(unusable.map(({ file, reason }) => [file, reason]))}`;
+${fileList(unusable.map(({ file, reason }) => [nameOf(file), reason]))}`;
 }
 
 function fileList(files: readonly (readonly [file: string, about: string])[]): string {

@@ -92,6 +92,36 @@ describe("the report", () => {
     expect(html).not.toMatch(/<script|(src|href)="http/);
   });
 
+  it("names recordings from the folder that they share, which it names once", () => {
+    const long = "/srv/recordings of 2026/line 1/";
+    const inFolder = trials.map((trial) => ({
+      ...trial,
+      names: { enrolled: `${long}s1/${trial.names.enrolled}`, tested: `${long}s2/${trial.names.tested}` },
+    }));
+    const evaluation = {
+      ...evaluationOf(inFolder),
+      unusable: [{ file: `${long}s3/a.wav`, reason: "too little speech (0.20 s)" }],
+      copies: [{ file: `${long}s3/b.wav`, of: `${long}s4/b.wav` }],
+    };
+    const html = reportHtml("DEV", [evaluation], new Date(0));
+    expect(html.split(long)).toHaveLength(2);
+    expect(html).toContain(`Recordings are named from this folder: ${long}<`);
+    expect(html).toContain("<li>s3/a.wav: too little speech (0.20 s)</li>");
+    expect(html).toContain("<li>s3/b.wav: s4/b.wav</li>");
+    const shown = [...parseHTML(html).document.querySelectorAll("td.path")].map(({ textContent }) => textContent);
+    expect(shown.length).toBeGreaterThan(10);
+    for (const name of shown) expect(name).toMatch(/^s[12]\/\d+(<a>)?\.wav$/);
+    // Without a common folder, names are whole.
+    const apart = { ...evaluation, unusable: [{ file: "/mnt/a.wav", reason: "no speech" }] };
+    expect(reportHtml("DEV", [apart], new Date(0))).toContain("<li>/mnt/a.wav: no speech</li>");
+    const windows = {
+      ...evaluationOf(trials),
+      copies: [],
+      unusable: [{ file: "C:\\calls\\a.wav", reason: "no speech" }],
+    };
+    expect(reportHtml("DEV", [{ ...windows, summary: null }], new Date(0))).toContain("<li>a.wav: no speech</li>");
+  });
+
   it("shows the scores of one person although there are far more of different people", () => {
     const many = Array.from(
       { length: 20_000 },
