@@ -85,7 +85,7 @@ export async function listen(options: ListenOptions): Promise<OpenPort> {
     if (!connections.mayChange(request.socket)) return;
     if (asksForWebSocket(request)) {
       connections.left(request.socket);
-      options.upgrade(request, socket, head);
+      upgrade(options, request, socket, head);
     } else {
       // Node has left HTTP on this connection: it begins again with the same request.
       socket.removeAllListeners("timeout");
@@ -372,6 +372,18 @@ const http1Limits = ({ headerSeconds, idleSeconds = IDLE_SECONDS }: ListenOption
   requestTimeout: 0,
   keepAliveTimeout: KEEP_ALIVE_MS,
 });
+
+/** With at most as many headers as any other request. */
+function upgrade(options: ListenOptions, ...[request, socket, head]: Parameters<UpgradeHandler>): void {
+  if (request.rawHeaders.length <= 2 * MOST_HEADERS) {
+    options.upgrade(request, socket, head);
+    return;
+  }
+  socket.on("error", () => socket.destroy());
+  // Node no longer watches the connection: a client that left its side open would keep it.
+  socket.once("finish", () => socket.destroy());
+  socket.end("HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+}
 
 const asksForWebSocket = ({ headers }: IncomingMessage) => /\bwebsocket\b/i.test(headers.upgrade ?? "");
 

@@ -42,16 +42,19 @@ test("a request of HTTP/1.1 may have as many headers as one of HTTP/2", async ()
   const port = await listen({
     ...patient,
     handler: (_, response) => void response.end("answered"),
-    upgrade: (_, socket) => socket.destroy(),
+    upgrade: (_, socket) => socket.end("upgraded"),
   });
-  const ask = async (headers: number) => {
+  const ask = async (headers: number, ...more: string[]) => {
     const socket = net.connect(port.port, "127.0.0.1");
-    const lines = Array.from({ length: headers - 2 }, (_, i) => `x-${i}: 1`);
-    socket.write(["GET / HTTP/1.1", ...lines, "Host: box", "Connection: close", "", ""].join("\r\n"));
+    const lines = Array.from({ length: headers - 2 - more.length }, (_, i) => `x-${i}: 1`);
+    const connection = more.length > 0 ? "upgrade" : "close";
+    socket.write(["GET / HTTP/1.1", ...lines, ...more, "Host: box", `Connection: ${connection}`, "", ""].join("\r\n"));
     return Buffer.concat(await socket.toArray()).toString();
   };
   expect(await ask(128)).toMatch(/^HTTP\/1\.1 200 .*answered/s);
   expect(await ask(129)).toMatch(/^HTTP\/1\.1 431 .*a request may have at most 128 headers/s);
+  expect(await ask(128, "Upgrade: websocket")).toBe("upgraded");
+  expect(await ask(129, "Upgrade: websocket")).toMatch(/^HTTP\/1\.1 431 /);
   await port.close();
 });
 
