@@ -364,7 +364,10 @@ export class Voiceprints {
       if (choices.train === false)
         return { ...UNTRAINED, ...enrolled, segments: analyzed.map(({ segment }) => segment) };
       choices.onProgress?.({ step: "train" });
-      const { result } = await this.operations.train({ context, gkVoiceprintProfileId }, callOptions(choices));
+      // Recordings that were all added before must not make a new print version.
+      const onlyIfChanged = analyzed.every(({ segment }) => !segment.enrolled);
+      const request = { context, gkVoiceprintProfileId, onlyIfChanged };
+      const { result } = await this.operations.train(request, callOptions(choices));
       const used = new Map(
         result!.enrollmentSegmentsDetails.map((one) => [one.gkProcessedAudioId?.value, one.usedForTrain ?? false]),
       );

@@ -1,11 +1,12 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { ConsistencyDecision, type EnrollmentSegmentDetailsSchema, TrainStatus } from "../contract/index.js";
-import type { SegmentConsistency } from "../engine/port.js";
+import type { SegmentConsistency, Template } from "../engine/port.js";
 import { untilUncontended } from "../store/contention.js";
-import type { ProcessedAudio } from "../store/port.js";
+import type { ProcessedAudio, Profile } from "../store/port.js";
 import { consistencyDecision, totalNet, trainedStatus } from "../voiceprint/template.js";
 import { openContext } from "./context.js";
 import type { Implementation } from "./dependencies.js";
+import { enrolledTemplate } from "./grow-print.js";
 import { audioDetails, describedAudio, duration, ifKnown, profileDetails, uniqueId } from "./messages.js";
 import { findProfileToChange, statusOf } from "./profiles.js";
 import { trainTemplate } from "./training.js";
@@ -20,12 +21,10 @@ export const train: Implementation<"train"> = async (deps, request, options) => 
     const { template, reason, consistency, valid } = await trainTemplate(engine, segments, set, options);
     const counted = segments.filter(({ id }) => valid.has(id));
     const net = totalNet(counted.map(({ measures }) => measures));
-    const trained = template && {
-      template,
-      status: trainedStatus(net, set),
-      printVersion: profile.printVersion + 1,
-    };
-    if (trained && !(await deps.store.profiles.train(scopeId, profile.id, profile.generation, trained)))
+    const status = trainedStatus(net, set);
+    const isKept = request.onlyIfChanged && template !== null && isSame(profile, template, status);
+    const trained = template && { template, status, printVersion: profile.printVersion + (isKept ? 0 : 1) };
+    if (trained && !isKept && !(await deps.store.profiles.train(scopeId, profile.id, profile.generation, trained)))
       return undefined;
     return {
       result: {
@@ -46,6 +45,18 @@ export const train: Implementation<"train"> = async (deps, request, options) => 
     };
   });
 };
+
+/** Training the same segments again gives the same template; how it is stored may round it. */
+const ROUNDING = 1e-6;
+
+function isSame(profile: Profile, trained: Template, status: number): boolean {
+  if (profile.status !== status || profile.template?.revision !== trained.revision) return false;
+  const { embedding, netSpeechSeconds } = enrolledTemplate(profile.template);
+  return (
+    Math.abs(netSpeechSeconds - trained.netSpeechSeconds) < ROUNDING &&
+    embedding.every((value, i) => Math.abs(value - trained.embedding[i]!) < ROUNDING)
+  );
+}
 
 function segmentDetails(
   segment: ProcessedAudio,

@@ -187,7 +187,11 @@ export const messages: Record<string, Record<string, readonly [number, string]>>
   "vendor.biosec.v1.EnrollResponse": response("EnrollResult"),
   "vendor.biosec.v1.GetEnrollStatusRequest": { context: [1, "Context"], gk_voiceprint_profile_id: [2, "UniqueId"] },
   "vendor.biosec.v1.GetEnrollStatusResponse": { ...response("EnrollStatus"), is_trained: [3, "?Bool"] },
-  "vendor.biosec.v1.TrainRequest": { context: [1, "Context"], gk_voiceprint_profile_id: [2, "UniqueId"] },
+  "vendor.biosec.v1.TrainRequest": {
+    context: [1, "Context"],
+    gk_voiceprint_profile_id: [2, "UniqueId"],
+    only_if_changed: [3, "bool"],
+  },
   "vendor.biosec.v1.TrainResponse": response("TrainResult"),
   "vendor.biosec.v1.CheckWatchlistConsistencyRequest": {
     context: [1, "Context"],

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { ConsentState, Decision } from "../../src/contract/index.js";
-import { joined, take } from "./fixture-engine.js";
+import { Voiceprints } from "../../src/voiceprints.js";
+import { joined, rateHz, take } from "./fixture-engine.js";
 import { list, openWorld, type World } from "./world.js";
 
 const configurationSets = { growing: { adaptation: { maxSessions: 3 } } };
@@ -40,6 +41,36 @@ test("adds a limited number of clearly matching calls, and Train undoes it", asy
   expect((await stored(world, profile)).template).toEqual(trained.template);
   const exported = await world.processor.exportProfile("bank", profile.value);
   expect(exported!.template!.grown).toBeUndefined();
+});
+
+test("enrolling the same recordings again changes nothing: the print keeps its version and the calls that it added", async () => {
+  const world = await openWorld({ configurationSets });
+  const voice = new Voiceprints(world.processor, { scope: "bank", configset: "growing" });
+  const takes = [3, 3.1, 3.2].map((seconds) => ({ samples: take(7, seconds), rateHz }));
+  const first = await voice.enroll("ada", takes);
+  const profile = { value: first.profileId };
+  await call(world, profile, take(7, 4));
+  const before = await stored(world, profile);
+  expect([before.printVersion, before.template!.grown!.sessions.length]).toEqual([2, 1]);
+  const again = await voice.enroll("ada", [...takes, { samples: take(7, 0.3), rateHz }]);
+  expect(again.segments.map(({ reason }) => reason)).toEqual([...Array(3).fill("ALREADY_ADDED"), "TOO_SHORT"]);
+  expect(again).toMatchObject({ trained: true, reason: "TRAIN_OK", status: first.status, printVersion: 2 });
+  expect(again.netSpeechSeconds).toBe(first.netSpeechSeconds);
+  expect(await stored(world, profile)).toEqual(before);
+  // A recording that was added without training is trained when it comes again.
+  const more = { samples: take(7, 3.3), rateHz };
+  expect((await voice.enroll("ada", [more], { train: false })).segments[0]).toMatchObject({ enrolled: true });
+  expect(await voice.enroll("ada", [more])).toMatchObject({ trained: true, printVersion: 3 });
+  expect((await stored(world, profile)).template!.grown).toBeUndefined();
+  // So is a print that another model made.
+  world.engine.behavior.revision = "d".repeat(64);
+  for (const seconds of [3.4, 3.5, 3.6]) await world.enroll(profile, take(7, seconds));
+  const { result } = await world.processor.train({
+    context: world.context,
+    gkVoiceprintProfileId: profile,
+    onlyIfChanged: true,
+  });
+  expect(result!.voiceprintDetails!.printVersion).toBe(4);
 });
 
 test("a recording that is played again does not grow the print", async () => {

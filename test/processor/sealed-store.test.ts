@@ -1,6 +1,11 @@
 /** The operations on the SQL store, where everything biometric is sealed: both workflows, erasure, jobs. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Decision, DecisionReason, VoiceprintProfilesStatusJobState as State } from "../../src/contract/index.js";
+import {
+  Decision,
+  DecisionReason,
+  VoiceprintProfilesStatusJobState as State,
+  TrainStatus,
+} from "../../src/contract/index.js";
 import type { SealedStore } from "../../src/postgres.js";
 import { openTemporaryStore } from "../store/empty-database.js";
 import { take } from "./fixture-engine.js";
@@ -17,6 +22,9 @@ test("enroll, train, verify, identify, watch, decide, stop, erase", async () => 
   const { processor, context } = world;
   const [person, other] = [await world.trained(7), await world.trained(9)];
   const fraudster = await world.trained(11, "fraudster");
+  // What sealing rounds is no change.
+  const unchanged = await processor.train({ context, gkVoiceprintProfileId: person, onlyIfChanged: true });
+  expect(unchanged.result).toMatchObject({ trainStatus: TrainStatus.TRAINED, voiceprintDetails: { printVersion: 1 } });
   expect((await world.verify(person, take(7, 4))).decision).toBe(Decision.AUTHENTIC);
   expect((await world.verify(person, take(9, 4))).decision).toBe(Decision.NO_MATCH);
   const audio = await world.heard(take(9, 4));

@@ -198,6 +198,7 @@ export const WORDS: Readonly<Record<string, string>> = {
   "vendor.biosec.v1.ProcessAudioRequest.is_for_enrollment": "If true, processing stops at the maximum speech of the configuration set; otherwise all available audio is used.",
   "vendor.biosec.v1.EnrollRequest.gk_processed_audio_id": "Returned by ProcessAudio.",
   "vendor.biosec.v1.GetEnrollStatusResponse.is_trained": "Trained and usable for verification.",
+  "vendor.biosec.v1.TrainRequest.only_if_changed": "An addition to the contract: if the enrollment segments give the template that the print has, it stays, with its version and added calls.",
   "vendor.biosec.v1.CheckWatchlistConsistencyResponse.incompatible_prints": "Truncated when there are too many.",
   "vendor.biosec.v1.VerifyRequest.ignore_checkpoints": "Processes the whole audio, even if a checkpoint has already decided.",
   "vendor.biosec.v1.IdentifyRequest.ignore_checkpoints": "Processes the whole audio, even if a checkpoint has already decided.",

@@ -939,6 +939,8 @@ class StopSessionResponse(Message):
 class TrainRequest(Message):
     context: Context | None = None
     gk_voiceprint_profile_id: UniqueId | None = None
+    only_if_changed: bool = False
+    """An addition to the contract: if the enrollment segments give the template that the print has, it stays, with its version and added calls."""
 
 
 @dataclass(frozen=True)

@@ -414,7 +414,9 @@ class Voiceprints:
                     profile_id=profile.value,
                     segments=tuple(segments),
                 )
-            request = c.TrainRequest(context=context, gk_voiceprint_profile_id=profile)
+            # Recordings that were all added before must not make a new print version.
+            is_repeated = not any(one.enrolled for one in segments)
+            request = c.TrainRequest(context=context, gk_voiceprint_profile_id=profile, only_if_changed=is_repeated)
             result = _present(self.operations.train(request).result)
         used = {_id(one.gk_processed_audio_id): bool(one.used_for_train) for one in result.enrollment_segments_details}
         trained = result.reason == c.TrainReason.TRAIN_OK
