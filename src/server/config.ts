@@ -464,7 +464,9 @@ function fromText(setting: string, text: string, source: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    const given = JSON_SETTINGS.has(setting) ? `${text.length} characters that are not JSON` : `"${text}"`;
-    throw new ConfigError(`${setting} (${source}): must be a number, true, false or JSON, got ${given}`);
+    const fault = JSON_SETTINGS.has(setting)
+      ? `must be JSON with its quotes, such as ["a"] or {"a": "b"}, got ${text.length} characters that are not JSON`
+      : `must be a number, true or false, got "${text}"`;
+    throw new ConfigError(`${setting} (${source}): ${fault}`);
   }
 }

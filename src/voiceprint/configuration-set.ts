@@ -125,7 +125,7 @@ export function configurationSets(
 
 /** A user-defined set: a built-in one with overrides. Throws `ConfigurationError`. */
 export function configurationSet(id: string, overrides: ConfigurationOverrides): ConfigurationSet {
-  const refuse = (reason: string) => new ConfigurationError(`Configuration set "${id}": ${reason}`);
+  const refuse = (reason: string) => new ConfigurationError(`configuration set "${id}": ${reason}`);
   if (id === "") throw refuse("its id must not be empty");
   if (typeof overrides !== "object" || overrides === null) throw refuse("expected an object");
   const { basedOn = Object.hasOwn(builtInConfigurationSets, id) ? id : defaultConfigurationSetId, ...changes } =
@@ -143,7 +143,7 @@ export function configurationSet(id: string, overrides: ConfigurationOverrides):
   if (parsed.success) return parsed.data;
   throw refuse(
     parsed.error.issues
-      .map((issue) => `${[...issue.path, ""].join(".").slice(0, -1) || "set"}: ${schemaFault(issue)}`)
+      .map((issue) => [issue.path.join("."), schemaFault(issue)].filter((part) => part !== "").join(": "))
       .join("; "),
   );
 }

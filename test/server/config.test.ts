@@ -217,10 +217,10 @@ describe("an invalid setting is refused before anything is opened, with its name
   const twilioLine = { name: "a", dialect: "twilio", scope: "bank", authToken: secret };
   it.each<readonly [ConfigSources, RegExp]>([
     [{ flags: { port: 70000 } }, /^port \(the command line\): must be at most 65535, got 70000$/],
-    [{ flags: { port: "x" } }, /^port \(the command line\): must be a number, true, false or JSON, got "x"$/],
+    [{ flags: { port: "x" } }, /^port \(the command line\): must be a number, true or false, got "x"$/],
     [
       { env: { VIVAVOCE_TELEPHONY: '[{"dialect":"twilio","authToken":"a secret of Twilio"' } },
-      /^telephony \(VIVAVOCE_TELEPHONY\): must be .* or JSON, got 53 characters that are not JSON$/,
+      /^telephony \(VIVAVOCE_TELEPHONY\): must be JSON with its quotes, .*, got 53 characters that are not JSON$/,
     ],
     [{ env: { VIVAVOCE_SCOPE_MODELS: "{bank}" } }, /^scopeModels .*, got 6 characters that are not JSON$/],
     [{ flags: { port: 1.5 } }, /^port \(the command line\): must be a whole number, got 1.5$/],

@@ -70,7 +70,7 @@ test("a set may have any name", () => {
 });
 
 test.each([
-  ["an unknown key", { minNetAudioForVerfy: 2 }, /: unknown name: minNetAudioForVerfy$/],
+  ["an unknown key", { minNetAudioForVerfy: 2 }, /^configuration set "mine": unknown name: minNetAudioForVerfy$/],
   ["an unknown nested key", { minSnrDb: { enrol: 2 } }, /minSnrDb.*enrol/],
   ["a wrong type", { minNetAudioForVerify: "2" }, /minNetAudioForVerify: must be a number, got a string$/],
   ["not a number", { minNetAudioForVerify: Number.NaN }, /minNetAudioForVerify/],
@@ -103,7 +103,7 @@ test.each([
   const parse = () => configurationSet("mine", overrides as never);
   expect(parse).toThrow(ConfigurationError);
   expect(parse).toThrow(reason);
-  expect(parse).toThrow(/^Configuration set "mine"/);
+  expect(parse).toThrow(/^configuration set "mine"/);
 });
 
 test.each([null, 7, "x"])("rejects %j as a set", (overrides) => {
