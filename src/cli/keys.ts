@@ -21,7 +21,7 @@ export function keysCommand(program: Command): void {
     .command("rotate")
     .description("replace the key of a scope, or of all scopes, and wrap the other keys with the new one")
     .option("--scope <id>", "only this scope")
-    .addOption(variable("--store <store>", "a folder, or postgres://…"))
+    .addOption(variable("--store <store>", "store of the box: a folder, or postgres://…"))
     .option("--config <file>", "configuration file of the box, which names its store and its keys")
     .option("--json", "print the result as JSON")
     .addHelpText(

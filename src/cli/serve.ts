@@ -38,7 +38,7 @@ export function serveCommand(program: Command): void {
     .option("--store <store>", "a folder, postgres://…, or memory")
     .option("--model <model>", MODEL)
     .option("--calibration <file>", 'calibration file from "vivavoce calibrate"')
-    .option("--public-url <url>", "address that clients use, if it differs")
+    .option("--public-url <url>", "address that clients use, if it is not that of --host and --port")
     .option("--tls-cert <file>", "certificate (PEM)")
     .option("--tls-key <file>", "key of the certificate (PEM)")
     .option("--no-auth", "do not require tokens; allowed on loopback only")

@@ -110,7 +110,7 @@ const APPLICATIONS: TokenCommands = {
       command
         .option("--environment <name>", "environment of the application", "production")
         .option("--geo <geography>", "geography (region) of its first client", "local")
-        .option("--oauth-scope <scope>", "allow only this scope (repeat for more)", several)
+        .option("--oauth-scope <scope>", "allow only this OAuth scope, such as bio (repeat for more)", several)
         .option("--gk-scope <id>", "biometric scope of the default client (repeat for more)", several),
     async run({ applications, options }: Call<NewApplicationOptions>, name: string) {
       const { id, clients } = await applications.create({
@@ -159,7 +159,7 @@ const APPLICATIONS: TokenCommands = {
     about: "set a geography's scopes and service addresses",
     options: (command) =>
       command
-        .option("--oauth-scope <scope>", "allow only this scope (repeat for more)", several)
+        .option("--oauth-scope <scope>", "allow only this OAuth scope, such as bio (repeat for more)", several)
         .option("--oauth-server-url <url>", "address of the token endpoint")
         .option("--asr <host:port>", "address of the recognition service")
         .option("--nlu <host:port>", "address of the interpretation service")
@@ -306,7 +306,7 @@ const REGISTRATIONS: TokenCommands = {
     options: (command) =>
       command
         .requiredOption("--site <id>", "site that its tokens give access to (repeat for more)", several)
-        .option("--scope <scope>", "scope of its tokens (repeat for more)", several),
+        .option("--scope <scope>", "OAuth scope of its tokens (repeat for more)", several),
     async run({ registrations, options }: Call<{ site: string[]; scope?: string[] }>, name: string) {
       const { registration, secret } = await registrations.register({
         name,
