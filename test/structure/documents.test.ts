@@ -296,18 +296,44 @@ function filesUnder(folder: string, wanted: RegExp): string[] {
     .filter((path) => wanted.test(path) && statSync(join(ROOT, path)).isFile());
 }
 
+const documents = [
+  ...[
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "deploy/README.md",
+    "examples/README.md",
+    "clients/python/README.md",
+    "models/CARD.md",
+  ],
+  ...filesUnder("docs", /\.md$/),
+];
+
+describe("files and commands that README and docs name", () => {
+  it("exist", () => {
+    const folders = "assembly|bench|campaign|deploy|docs|examples|models|proto|scripts|src|test|training";
+    const names = new RegExp(`(?:\`|node |python3 )((?:${folders})/[\\w./-]+\\.\\w+)`, "g");
+    const named = documents.flatMap((document) =>
+      [...read(document).matchAll(names)].map(([, path]) => `${document}: ${path}`),
+    );
+    expect(named.length).toBeGreaterThan(50);
+    // A file of the reader's own project.
+    const others = ["docs/tutorials/frontend.md: src/main.js"];
+    const missing = named.filter((name) => !existsSync(join(ROOT, name.split(": ")[1]!)));
+    expect(missing.filter((name) => !others.includes(name))).toEqual([]);
+  });
+
+  it("have the options that they require", () => {
+    const commands = documents.flatMap((document) => read(document).match(/npm run bench:accuracy -- [^`#\n]+/g) ?? []);
+    expect(commands.length).toBeGreaterThan(8);
+    expect(commands.filter((command) => !command.includes("--corpora "))).toEqual([]);
+    const ofLists = commands.filter((command) => /--(open-set|own-calibration)/.test(command));
+    expect(ofLists.filter((command) => !command.includes("--voices "))).toEqual([]);
+  });
+});
+
 describe("links of README and docs", () => {
-  const documents = [
-    ...[
-      "README.md",
-      "CONTRIBUTING.md",
-      "SECURITY.md",
-      "deploy/README.md",
-      "examples/README.md",
-      "clients/python/README.md",
-    ],
-    ...filesUnder("docs", /\.md$/),
-  ];
   /** As GitHub generates them. */
   const anchorsOf = (path: string) =>
     [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
