@@ -666,10 +666,11 @@ describe("authorization code with PKCE", () => {
     const olga = await plain.service.users.create({ name: "olga", role: "owner", password: PASSWORD });
     const wanted = { kind: "user", label: "Console", redirectUris: [REDIRECT] } as const;
     const { credential } = await plain.service.credentials.create(olga, wanted);
-    const response = await plain.fetch(authorizeUrl({ client_id: credential.clientId }));
-    expect(response.status).toBe(303);
-    expect(response.headers.getSetCookie()).not.toEqual([]);
-    for (const line of response.headers.getSetCookie()) expect(line).not.toMatch(/secure/i);
+    const browser = new Browser(plain);
+    const signIn = await browser.go(authorizeUrl({ client_id: credential.clientId }));
+    await browser.submit(signIn.text, { name: "olga", password: PASSWORD }, { Origin: "http://box.example" });
+    expect([...browser.cookies.keys()]).toContain("vivavoce_interaction");
+    for (const line of browser.setCookies) expect(line).not.toMatch(/secure/i);
   });
 
   test("tokens of a deleted credential or a disabled user are refused", async () => {
