@@ -43,15 +43,7 @@ export interface ListenOptions {
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 /** An open port. */
-export interface OpenPort {
-  readonly port: number;
-  /** Accepts no new connections; idle ones end, busy ones end after their responses. Resolves when all have ended. */
-  close(): Promise<void>;
-  /** Cuts off everything that is still open. */
-  destroy(): void;
-  /** Reads certificate and key again. */
-  reloadTls(): void;
-}
+export type OpenPort = Awaited<ReturnType<typeof listen>>;
 
 const HTTP2_OPTIONS: http2.ServerOptions = {
   settings: { maxConcurrentStreams: 1000, initialWindowSize: 1024 * 1024 },
@@ -62,7 +54,7 @@ const IDLE_SECONDS = 300;
 const PING_SECONDS = 5;
 
 /** Serves HTTP/1.1 and HTTP/2 on one port: chosen by ALPN with TLS, by the first bytes without. */
-export async function listen(options: ListenOptions): Promise<OpenPort> {
+export async function listen(options: ListenOptions) {
   const connections = new Connections(options);
   const dropped = new CallRates(DROPPED_PER_SECOND, DROPPED_AT_ONCE);
   const handler: NodeHandler = (request, response) => {
@@ -120,16 +112,19 @@ export async function listen(options: ListenOptions): Promise<OpenPort> {
   await listening(server, options);
   return {
     port: (server.address() as AddressInfo).port,
-    reloadTls() {
+    /** Reads certificate and key again. */
+    reloadTls(): void {
       if (server instanceof tls.Server) server.setSecureContext(certificateOf(options.tls!));
     },
-    async close() {
+    /** Accepts no new connections; idle ones end, busy ones end after their responses. Resolves when all have ended. */
+    async close(): Promise<void> {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       connections.close();
       await closed;
       stopChecking(http1);
     },
-    destroy() {
+    /** Cuts off everything that is still open. */
+    destroy(): void {
       connections.destroy();
       stopChecking(http1);
     },

@@ -64,20 +64,18 @@ export function serveFolder(
   };
 }
 
-export interface LoadedFile {
-  /** The answer to a GET or HEAD: the bytes, compressed if the client accepts that; 304 if the client has them. */
-  answer(request: Request, type: string, headers: Record<string, string>): Response;
-}
+export type LoadedFile = ReturnType<typeof loadFile>;
 
 /** Not `gzip;q=0`, which refuses it. */
 const ACCEPTS_GZIP = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i;
 
 /** Hashed and compressed once, because anybody may request it as often as they like. */
-export function loadFile(bytes: Buffer): LoadedFile {
+export function loadFile(bytes: Buffer) {
   const tag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
   let shrunk: Buffer | null = null;
   return {
-    answer(request, type, extra) {
+    /** The answer to a GET or HEAD: the bytes, compressed if the client accepts that; 304 if the client has them. */
+    answer(request: Request, type: string, extra: Record<string, string>): Response {
       // A model hardly compresses, and progress bars need its length.
       const zip =
         type !== "application/octet-stream" && ACCEPTS_GZIP.test(request.headers.get("accept-encoding") ?? "");

@@ -12,17 +12,9 @@ export interface MasterKeys {
   readonly previousMasterKey?: Uint8Array;
 }
 
-export interface MasterSeal {
-  /** Stored beside the keys, to check later that the same master key is given. `null` without one. */
-  check(identity: string): Promise<string | null>;
-  /** Whether the stored keys were wrapped by the previous master key. Throws "wrong-key" when neither matches. */
-  isOutdated(identity: string, check: string | null): Promise<boolean>;
-  wrap(scopeId: string, generation: number, raw: Uint8Array): Promise<string>;
-  scopeKey(scopeId: string, generation: number, text: string): Promise<ScopeKey>;
-  unwrapPrevious(scopeId: string, generation: number, text: string): Promise<Uint8Array>;
-}
+export type MasterSeal = Awaited<ReturnType<typeof createMasterSeal>>;
 
-export async function createMasterSeal(aead: Aead, keys: MasterKeys): Promise<MasterSeal> {
+export async function createMasterSeal(aead: Aead, keys: MasterKeys) {
   const current = await importMaster(aead, keys.masterKey);
   const previous = await importMaster(aead, keys.previousMasterKey);
 
@@ -49,10 +41,12 @@ export async function createMasterSeal(aead: Aead, keys: MasterKeys): Promise<Ma
   }
 
   return {
-    async check(identity) {
+    /** Stored beside the keys, to check later that the same master key is given. `null` without one. */
+    async check(identity: string): Promise<string | null> {
       return current && seal(current, new Uint8Array(0), contextOf("identity", identity));
     },
-    async isOutdated(identity, check) {
+    /** Whether the stored keys were wrapped by the previous master key. Throws "wrong-key" when neither matches. */
+    async isOutdated(identity: string, check: string | null): Promise<boolean> {
       if (await opensCheck(current, identity, check)) return false;
       if (await opensCheck(previous, identity, check)) return true;
       throw new SealError(
@@ -62,14 +56,16 @@ export async function createMasterSeal(aead: Aead, keys: MasterKeys): Promise<Ma
           : "these keys are wrapped by a master key, but none was given",
       );
     },
-    wrap: (scopeId, generation, raw) => seal(current, raw, contextOf("scope key", scopeId, generation)),
-    async scopeKey(scopeId, generation, text) {
+    wrap: (scopeId: string, generation: number, raw: Uint8Array) =>
+      seal(current, raw, contextOf("scope key", scopeId, generation)),
+    async scopeKey(scopeId: string, generation: number, text: string): Promise<ScopeKey> {
       const raw = await unwrapWith(current, scopeId, generation, text);
       const key = await aead.importKey(raw);
       raw.fill(0);
       return { generation, key };
     },
-    unwrapPrevious: (scopeId, generation, text) => unwrapWith(previous, scopeId, generation, text),
+    unwrapPrevious: (scopeId: string, generation: number, text: string) =>
+      unwrapWith(previous, scopeId, generation, text),
   };
 }
 
