@@ -1,6 +1,5 @@
 /** Fetches the model once, reports progress, and caches it for the next visit. */
-import { ModelLoadError } from "./failure.js";
-import { strings } from "./strings.js";
+import { ModelDownload, readAll } from "./model-download.js";
 
 export interface ModelLocation {
   readonly url: string;
@@ -19,6 +18,8 @@ export function modelOfPage(): ModelLocation {
 /** A network that brings nothing for so long has gone, though the browser would wait for minutes. */
 const longestPauseMs = 30_000;
 
+let begun: ModelDownload | null = null;
+
 /** `download` is aborted if nothing arrives any more. */
 export async function loadModel(
   { url, bytes }: ModelLocation,
@@ -27,33 +28,25 @@ export async function loadModel(
 ): Promise<Uint8Array> {
   const cache = await openShelf();
   const kept = await cache?.match(url);
-  const { noAnswer, answered, incomplete } = strings.model.why;
+  if (begun?.url !== url) begun = new ModelDownload(url, bytes);
   let pause: ReturnType<typeof setTimeout> | undefined;
-  const arrives = () => {
+  const arrives = (have: number) => {
     clearTimeout(pause);
     pause = setTimeout(() => download.abort(), longestPauseMs);
+    if (have > 0) progress(Math.min(have, bytes), bytes);
   };
   try {
-    arrives();
-    const response = kept ?? (await fetch(url, { signal: download.signal }).catch(() => null));
-    if (!response) throw failed(noAnswer);
-    if (!response.ok || !response.body) throw failed(answered(response.status));
-    const model = await readAll(response.body, bytes, (have, all) => {
-      arrives();
-      progress(have, all);
-    }).catch(() => null);
-    if (model?.length !== bytes) {
-      await cache?.delete(url);
-      throw failed(incomplete);
-    }
-    if (cache && !kept) await keep(cache, url, model);
+    arrives(0);
+    const stored = kept && (await readAll(kept, arrives));
+    if (stored?.length === bytes) return stored;
+    const model = await begun.load(arrives, download.signal);
+    begun = null;
+    if (cache) await keep(cache, url, model);
     return model;
   } finally {
     clearTimeout(pause);
   }
 }
-
-const failed = (why: string) => new ModelLoadError(strings.model.failed(why));
 
 /** Whether the next visit finds the model without a network. */
 export async function isModelKept({ url }: ModelLocation): Promise<boolean> {
@@ -69,28 +62,10 @@ async function openShelf(): Promise<Cache | null> {
   }
 }
 
-async function readAll(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  bytes: number,
-  progress: (have: number, all: number) => void,
-): Promise<Uint8Array> {
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
-  let have = 0;
-  const reader = body.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    chunks.push(value);
-    have += value.length;
-    progress(Math.min(have, bytes), bytes);
-  }
-  return new Uint8Array(await new Blob(chunks).arrayBuffer());
-}
-
-async function keep(cache: Cache, url: string, model: Uint8Array): Promise<void> {
+async function keep(cache: Cache, url: string, model: Uint8Array<ArrayBuffer>): Promise<void> {
   try {
     for (const old of await cache.keys()) if (old.url !== url) await cache.delete(old);
-    await cache.put(url, new Response(model as Uint8Array<ArrayBuffer>));
+    await cache.put(url, new Response(model));
   } catch {
     // If the disk is full, only the next visit is affected: it has to download again.
   }

@@ -209,6 +209,44 @@ test("a model that arrives in part is named as the reason, in words", { timeout:
   await own.close();
 });
 
+test("a download that breaks off goes on where it stopped", { timeout: 180_000 }, async () => {
+  const own = await browser.newContext({ serviceWorkers: "block" });
+  const page = await own.newPage();
+  const asked: string[] = [];
+  let isCut = true;
+  await page.route("**/*.vvm", (route) => {
+    const range = route.request().headers().range!;
+    asked.push(range);
+    return isCut && range.startsWith("bytes=5242880-") ? route.abort() : route.continue();
+  });
+  await page.goto(box.url);
+  await modelIs(page, "failed");
+  expect(await page.getByRole("alert").textContent()).toBe(strings.model.failed(strings.model.why.noAnswer));
+  const before = asked.splice(0);
+  expect(before[0]).toBe("bytes=0-1048575");
+  isCut = false;
+  await page.getByRole("button", { name: strings.model.retry }).click();
+  await modelIs(page, "ready");
+  expect(asked).toContain("bytes=5242880-6291455");
+  for (const range of ["bytes=0-1048575", "bytes=1048576-2097151"]) expect(asked).not.toContain(range);
+  await own.close();
+});
+
+test("a server that knows no parts sends the model as a whole, once", { timeout: 120_000 }, async () => {
+  const own = await browser.newContext({ serviceWorkers: "block" });
+  const page = await own.newPage();
+  let asked = 0;
+  await page.route("**/*.vvm", (route) => {
+    asked++;
+    const { range: _, ...headers } = route.request().headers();
+    return route.continue({ headers });
+  });
+  await page.goto(box.url);
+  await modelIs(page, "ready");
+  expect(asked).toBe(1);
+  await own.close();
+});
+
 test("a program that does not arrive ends loading; trying again loads it, and the focus stays at the bar", {
   timeout: 180_000,
 }, async () => {

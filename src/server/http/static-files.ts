@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { CallRates } from "../../token/call-rates.js";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -69,12 +70,34 @@ export type LoadedFile = ReturnType<typeof loadFile>;
 /** Not `gzip;q=0`, which refuses it. */
 const ACCEPTS_GZIP = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i;
 
+/**
+ * To send 1 MB takes about half a millisecond, and anybody may ask. Larger files are sent in parts as often as somebody asks,
+ * and as a whole 60 times and then once a second: the page loads its model in parts (`src/web/model-loading.ts`).
+ */
+const LARGEST_PART = 1 << 20;
+const WHOLE_AT_ONCE = 60;
+const WHOLE_PER_SECOND = 1;
+
+/** The only part that a request asks for; `null` for none or several, which a server may ignore (RFC 9110 §14.2). */
+function partOf(request: Request, tag: string, length: number): { from: number; end: number } | null {
+  const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/.exec(request.headers.get("range") ?? "") ?? [];
+  const known = request.headers.get("if-range");
+  if (request.method !== "GET" || first + last === "" || (known !== null && known !== tag)) return null;
+  if (first === "") return { from: Math.max(0, length - Number(last)), end: length };
+  const end = last === "" ? length : Math.min(length, Number(last) + 1);
+  return last !== "" && Number(last) < Number(first) ? null : { from: Number(first), end };
+}
+
 /** Hashed and compressed once, because anybody may request it as often as they like. */
 export function loadFile(bytes: Buffer) {
+  const whole = new CallRates(WHOLE_PER_SECOND, WHOLE_AT_ONCE);
   const tag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
   let shrunk: Buffer | null = null;
   return {
-    /** The answer to a GET or HEAD: the bytes, compressed if the client accepts that; 304 if the client has them. */
+    /**
+     * The answer to a GET or HEAD: the bytes, or the part that is asked for, compressed if the client accepts that; 304 if the
+     * client has them; 429 if too many clients want a large file as a whole.
+     */
     answer(request: Request, type: string, extra: Record<string, string>): Response {
       // A model hardly compresses, and progress bars need its length.
       const zip =
@@ -89,9 +112,29 @@ export function loadFile(bytes: Buffer) {
       // A proxy that compresses marks the tag as weak (`W/"…"`).
       if (request.headers.get("if-none-match")?.includes(tag)) return new Response(null, { status: 304, headers });
       if (zip) shrunk ??= gzipSync(bytes);
-      const body = zip ? shrunk! : bytes;
-      return new Response(request.method === "HEAD" ? null : inChunks(body), {
-        headers: { ...headers, "content-length": String(body.length) },
+      const all = zip ? shrunk! : bytes;
+      const part = zip ? null : partOf(request, tag, all.length);
+      if (part && part.from >= part.end)
+        return new Response(null, { status: 416, headers: { ...headers, "content-range": `bytes */${all.length}` } });
+      const { from, end } = part ?? { from: 0, end: all.length };
+      const waitS = end - from > LARGEST_PART && request.method === "GET" ? whole.take("all") : null;
+      if (waitS !== null)
+        return new Response(`too many clients load this file as a whole; load it in parts of ${LARGEST_PART} bytes\n`, {
+          status: 429,
+          headers: {
+            "content-type": "text/plain",
+            "retry-after": String(Math.ceil(waitS)),
+            "cache-control": "no-store",
+          },
+        });
+      return new Response(request.method === "HEAD" ? null : inChunks(all.subarray(from, end)), {
+        status: part ? 206 : 200,
+        headers: {
+          ...headers,
+          ...(part ? { "content-range": `bytes ${from}-${end - 1}/${all.length}` } : {}),
+          ...(zip ? {} : { "accept-ranges": "bytes" }),
+          "content-length": String(end - from),
+        },
       });
     },
   };
