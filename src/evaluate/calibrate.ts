@@ -35,6 +35,11 @@ const LEAST_DIFFERENT = 100;
 /** Speakers at which own trials weigh as much as the starting calibration, for the percentile and for the spread: pairs of speakers count. */
 const LEVEL_SPEAKERS = 8;
 const SPREAD_SPEAKERS = 20;
+/**
+ * A percentile of few speakers lies too low on average, because the pairs that sound most alike are probably not among them: by this much over the square
+ * of the speakers, in atanh of the cosine (training/LOG.md 33).
+ */
+const MISSING_PAIRS = 0.5;
 /** How much sets differ in the ratio at the decision point and in the logarithm of the slope (training/LOG.md 32). */
 const RATIO_DEVIATIONS = [0.9, 0.75] as const;
 /** Independent trials that a speaker with genuine trials counts for: there are always enough of impostors. */
@@ -67,7 +72,8 @@ export function fitCalibration(trials: readonly ScoredTrial[], copies: readonly 
   const spread = Math.max((atHigh - atLow) / (high - low), leastSpread);
   const weight = weightOf(speakers, LEVEL_SPEAKERS);
   const spreadFactor = (spread / usual) ** weightOf(speakers, SPREAD_SPEAKERS);
-  const centerShift = (1 - weight) * low * usual + weight * atLow - low * usual * spreadFactor;
+  const own = atLow + MISSING_PAIRS / speakers ** 2;
+  const centerShift = (1 - weight) * low * usual + weight * own - low * usual * spreadFactor;
   return {
     speakers,
     sameTrials: same.length,
