@@ -17,7 +17,8 @@
 # bash run.sh rivals FOLDER OUT SECONDS  LOG.md 30: slim networks on from FOLDER/late.pt and six.pt (floats.py's, of what ships) against decoders that learn to pass; the narrow network on from FOLDER/narrow.pt, with mobile lines
 # bash run.sh said FOLDER SECONDS        LOG.md 32: what says genuine clips again (respoken.py; FOLDER/whisper.pt: whisper.py's), beside `copies`; then what it said, attacks through decoders, and codecs
 # bash run.sh spoken FOLDER OUT SECONDS  LOG.md 32: slim networks on from FOLDER/late.pt and six.pt (floats.py's, of what ships): a tells what was made of text whichever decoder it has, b all attacks
-# bash run.sh text FOLDER OUT SECONDS    LOG.md 33: the networks that ship learn on, more of what networks made of text: slim ones from FOLDER/late.pt and six.pt (floats.py's), the narrow one from FOLDER/narrow.pt (widen.py's)
+# bash run.sh voices FOLDER SECONDS      LOG.md 34: speech made of text (voices.py; FOLDER/models, jobs.npz), beside `copies`
+# bash run.sh text FOLDER OUT SECONDS    LOG.md 34: the networks that ship learn on, more of what networks made of text: slim ones from FOLDER/late.pt and six.pt (floats.py's), the narrow one from FOLDER/narrow.pt (widen.py's)
 #                                        three corpora of genuine speech are left out of every run, for calibration
 set -u
 here=$(cd "$(dirname "$0")" && pwd) what=$1 folder=$2 bank=$2/bank begun=$SECONDS
@@ -180,9 +181,18 @@ spoken() {
   kept "$1"
 }
 
+voices() {
+  mkdir -p "$bank"
+  for i in {0..11}; do python3 voices.py bank "$folder/models" "$folder/jobs.npz" "$bank" "$1" $i/12 & done
+  wait
+  echo "voices: $((SECONDS - begun)) s"
+}
+
 text() {
-  train b slim mel 111 "$2" '{"rate":0.001,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.6,"blend":0.15,"said":0.4}' --start "$folder/late.pt,$folder/six.pt" --teachers "$folder/six.pt,$folder/late.pt"
-  train n narrow linear+short 112 "$2" '{"rate":0.0007,"line":0.2,"coded":0.3,"said":0.4}' --start "$folder/narrow.pt"
+  python3 bank.py code "$bank"
+  train b slim mel 111 "$2" '{"rate":0.001,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.6,"blend":0.15,"said":0.5,"copies":0.4}' --start "$folder/late.pt,$folder/six.pt" --teachers "$folder/six.pt,$folder/late.pt"
+  train c slim mel 113 "$2" '{"rate":0.0015,"slow":0.5,"line":0.25,"coded":0.4,"size":192,"drop":0.2,"labels":0.8,"blend":0.15,"said":0.7,"copies":0.3}' --start "$folder/late.pt" --teachers "$folder/late.pt"
+  train n narrow linear+short 112 "$2" '{"rate":0.001,"line":0.25,"coded":0.4,"labels":0.6,"said":0.5,"copies":0.4}' --start "$folder/narrow.pt" --teachers "$folder/narrow.pt"
   kept "$1"
 }
 

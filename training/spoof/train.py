@@ -35,7 +35,7 @@ SAID = "piper", "kokoro", "dittli"  # groups of networks that make speech of tex
 
 
 def group(family):
-    return GROUPS.get(family, family.split("-")[0] if family.startswith(("tacotron", "e1tts", "codec-", "spectral", "said-")) else family)
+    return GROUPS.get(family, family.split("-")[0] if family.startswith(("tacotron", "e1tts", "codec-", "spectral", "said-", "piper-")) else family)
 
 
 def held_out(row):
