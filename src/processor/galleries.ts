@@ -3,7 +3,6 @@
  * and reads only the changes. Each model has its own gallery; prints of a model that is not installed here are in none.
  */
 import type { Gallery } from "../engine/port.js";
-import type { SealError } from "../store/errors.js";
 import type { DamagedProfile, Id, OwnerKind, Print, Store } from "../store/port.js";
 import type { Models } from "./models.js";
 
@@ -17,7 +16,7 @@ export interface GalleryMember {
 /** A print that is not compared: it cannot be opened or, if `damage` is `null`, its model is not installed here. */
 export interface LeftOut {
   readonly id: Id;
-  readonly damage: SealError | null;
+  readonly damage: DamagedProfile["damage"] | null;
 }
 
 interface LeftOutMember extends LeftOut, Omit<GalleryMember, "revision"> {
