@@ -9,7 +9,9 @@ async function fetched(url: URL | string): Promise<Response> {
   if (!response.ok) throw new Error(`${url} cannot be loaded: HTTP status ${response.status}`);
   // Servers of single-page applications answer so, with 200, where a file is missing.
   if (response.headers.get("content-type")?.startsWith("text/html"))
-    throw new Error(`${url} cannot be loaded: the answer is a page, so the file is not there: see "Files" in vivavoce's docs/browser.md`);
+    throw new Error(
+      `${url} cannot be loaded: the answer is a page, so the file is not there: see "Files" in vivavoce's docs/browser.md`,
+    );
   return response;
 }
 

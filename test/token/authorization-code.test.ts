@@ -820,10 +820,7 @@ describe("a page of the box itself", () => {
   });
 
   test("a code of a user who was disabled or deleted meanwhile is refused", async () => {
-    for (const end of [
-      () => box.service.changeUser("mia", { disabled: true }),
-      () => box.service.deleteUser("mia"),
-    ]) {
+    for (const end of [() => box.service.changeUser("mia", { disabled: true }), () => box.service.deleteUser("mia")]) {
       await box.service.changeUser("mia", { disabled: false });
       const browser = new Browser(box);
       const signIn = await browser.go(await authorizeUrl());
