@@ -137,7 +137,7 @@ test("a store whose database cannot be closed closes its keys", { timeout: 180_0
   const store = await createSqlStore(fails, { ...shelf, close });
   await expect(store.close()).rejects.toThrow("the disk is full");
   expect(areKeysClosed).toBe(true);
-  await database.close();
+  await Promise.all([database.close(), shelf.close()]);
 });
 
 test("profiles erased while they are listed do not end the list early", { timeout: 180_000 }, async () => {
