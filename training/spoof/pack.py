@@ -1,10 +1,10 @@
-"""python3 pack.py MIRROR WAVS NEURAL OUT [more]: packs genuine speech and attacks as OUT/train-<k>.bin (FLAC clips) + .json, to train on, and OUT/choose-<k> to choose by.
+"""python3 pack.py MIRROR WAVS NEURAL OUT [more] [SHARE]: packs genuine speech and attacks as OUT/train-<k>.bin (FLAC clips) + .json, to train on, and OUT/choose-<k> to choose by.
 
 Every clip, genuine or attack, goes through the same steps: 16 kHz, trimmed, one level, 3.2 s, a step of 64/32768 (10 bits: 41 dB below the speech
 as white noise, which in a band of any picture lies below network.FLOOR), FLAC. So nothing of a file's format, rate, loudness or digital silence tells
 the classes apart. Copies of genuine speech by WORLD (at the same pitch and at others, with the same formants and with others), by codec2 and by
 NEURAL's codecs (neural.py) are made here; copies by other networks where the accelerator is (vocoders.py).
-more: adds to what OUT has, with another draw of the genuine speech and files that it does not have yet.
+more: adds to what OUT has, with another draw of the genuine speech and files that it does not have yet. SHARE (0.02, say) of all that, to try the steps; more is then "" where it is not meant.
 """
 import glob, io, json, multiprocessing, os, random, subprocess, sys
 from collections import defaultdict
@@ -131,11 +131,13 @@ def files(rows, most, chance):
             yield label, system if label == "attack" else "genuine", f"pages/{key}" if (split, label) == ("train", "genuine") else key, read()
 
 
-def main(mirror, wavs, folder, out, more=""):
+def main(mirror, wavs, folder, out, more="", share="1"):
     corpora.MIRROR = mirror
     os.makedirs(out, exist_ok=True)
     chance, writer, choose = random.Random(7), Writer(out, "train"), Writer(out, "choose")
     wanted_genuine, wanted_attacks, copies = (MORE_GENUINE, MORE_ATTACK, MORE_COPIES) if more else (GENUINE, ATTACK, COPIES)
+    some = lambda count: max(1, round(count * float(share)))
+    wanted_genuine, wanted_attacks, copies = {k: (some(speakers), most) for k, (speakers, most) in wanted_genuine.items()}, {k: some(v) for k, v in wanted_attacks.items()}, {k: some(v) for k, v in copies.items()}
     first = writer.count
     with multiprocessing.Pool(2) as pool:
         genuine = [clip for part in pool.imap_unordered(corpus, [(*wanted, more) for wanted in wanted_genuine.items()]) for clip in part]
@@ -161,4 +163,4 @@ def main(mirror, wavs, folder, out, more=""):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:6])
+    main(*sys.argv[1:7])

