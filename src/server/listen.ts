@@ -62,6 +62,7 @@ export async function listen(options: ListenOptions) {
     // An HTTP/2 response reports this only when its stream closes, which may never happen. Before Node does, which would
     // read on without a limit.
     ("stream" in request ? request.stream : response).prependOnceListener("finish", () => endUnread(request, dropped));
+    if (!("stream" in request)) closeUnlessRead(request, response as ServerResponse);
     if (request.rawHeaders.length <= 2 * MOST_HEADERS) return options.handler(request, response);
     response.writeHead(431, { "content-type": "text/plain" });
     response.end(`a request may have at most ${MOST_HEADERS} headers\n`);
@@ -146,18 +147,27 @@ function answerContinue(server: http.Server | http2.Http2Server | http2.Http2Sec
   });
 }
 
-/** A client that is refused does not send its body, and its connection closes: it could not tell the body from what comes next. */
+/** A client that is refused does not send its body. */
 function continueWhenRead(request: IncomingMessage, response: ServerResponse): void {
   const { _read: read } = request;
-  const { shouldKeepAlive } = response;
-  response.shouldKeepAlive = false;
   request._read = (size) => {
     request._read = read;
-    if (!response.headersSent) {
-      response.writeContinue();
-      response.shouldKeepAlive = shouldKeepAlive;
-    }
+    if (!response.headersSent) response.writeContinue();
     request._read(size);
+  };
+}
+
+/**
+ * A response before the end of a long request says that the connection closes: the rest may never be read, and what comes
+ * after it could not be answered.
+ */
+function closeUnlessRead(request: IncomingMessage, response: ServerResponse): void {
+  const { "content-length": length, "transfer-encoding": coding, expect } = request.headers;
+  if (coding === undefined && expect === undefined && !(Number(length) > DROPPED_BYTES)) return;
+  const { writeHead } = response;
+  response.writeHead = (...head: unknown[]) => {
+    if (!request.complete) response.shouldKeepAlive = false;
+    return writeHead.apply(response, head as Parameters<typeof writeHead>);
   };
 }
 
@@ -211,7 +221,8 @@ function endUnread(request: NodeRequest, dropped: CallRates): void {
       if (socket.writableEnded) socket.destroySoon();
     });
   }
-  let bytes = 0;
+  // Of a request that is known to be longer, the first piece already counts.
+  let bytes = Number(request.headers["content-length"]) > DROPPED_BYTES ? DROPPED_BYTES : 0;
   source.on("data", (piece: Buffer) => {
     bytes += piece.length;
     // What is not read keeps the client from sending more.

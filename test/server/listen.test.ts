@@ -568,14 +568,15 @@ test("of refused requests, all clients together have 16 MB read and 1 MB a secon
     posting(port.port, megabyte, i % 2 === 0 ? "Connection: close\r\n" : ""),
   );
   const answered = await Promise.all(posted);
-  for (const { answer } of answered) expect(answer).toContain("refused");
+  // A client would send its next request behind what is never read.
+  for (const { answer } of answered) expect(answer).toMatch(/^HTTP\/1\.1 401 .*\r\nConnection: close\r\n.*refused/s);
   const isDone = (connection: net.Socket) => connection.destroyed || connection.bytesRead > megabyte;
   await vi.waitUntil(() => [...connections].every(isDone), { timeout: 20_000 });
-  const read = [...connections].map(({ bytesRead }) => bytesRead / megabyte);
-  expect(read.filter((megabytes) => megabytes > 1).length).toBeGreaterThan(5);
+  const read = [...connections].reduce((sum, { bytesRead }) => sum + bytesRead / megabyte, 0);
+  expect(read).toBeGreaterThan(4);
   const seconds = (performance.now() - began) / 1000;
-  // Of each: 64 KB, one more piece, and what Node holds of the next.
-  expect(read.reduce((sum, one) => sum + one, 0)).toBeLessThan(16 + seconds + requests * (3 / 16));
+  // Of each: one more piece, and what Node holds of the next.
+  expect(read).toBeLessThan(16 + seconds + requests * (2 / 16));
   for (const { socket } of answered) socket.destroy();
   await port.close();
 });
