@@ -32,7 +32,10 @@ export class Pictures {
 
   constructor() {
     this.element = element("div", { class: "pictures" }, this.#wave, this.#mel);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.clear());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      // Without a place in the page, it has no colors.
+      if (this.element.isConnected) this.clear();
+    });
   }
 
   begin(rateHz: number): void {

@@ -25,6 +25,7 @@ let browser: Browser;
 let context: BrowserContext;
 let page: Page;
 const violations: string[] = [];
+const failures: string[] = [];
 
 beforeAll(async () => {
   mkdirSync(artefacts, { recursive: true });
@@ -38,6 +39,7 @@ beforeAll(async () => {
   page.on("console", (message) => {
     if (/Content Security Policy/.test(message.text())) violations.push(message.text());
   });
+  page.on("pageerror", (error) => failures.push(error.message));
   await page.goto(box.url);
 }, 120_000);
 afterAll(async () => {
@@ -370,9 +372,12 @@ test("exports a voiceprint and erases it, by keyboard", { timeout: 120_000 }, as
   expect(profile.segments).toHaveLength(3);
   expect(await barriers(page)).toEqual([]);
   await picture("voices");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.emulateMedia({ colorScheme: "light" });
   await page.getByRole("button", { name: strings.people.eraseOf("Anna") }).press("Enter");
   await page.getByRole("button", { name: strings.people.yes }).press("Enter");
   await page.waitForSelector(".nobody");
   await page.click("#tab-verify");
   await page.waitForFunction((said) => document.querySelector(".advice")?.textContent === said, strings.nobody);
+  expect(failures).toEqual([]);
 });
