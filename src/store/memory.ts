@@ -12,6 +12,7 @@ export interface MemoryStoreOptions {
 }
 
 const key = { type: "none" };
+let keysMade = 0;
 
 const unsealed: Sealing = {
   key: async (_, id) => ({ id, key }),
@@ -21,7 +22,7 @@ const unsealed: Sealing = {
   openAll: async (_scopeId, sealed) => sealed.map(({ bytes }) => bytes),
   async assertDestroyed() {},
   ring: {
-    create: async () => ({ id: crypto.randomUUID(), key }),
+    create: async () => ({ id: String(++keysMade), key }),
     async destroy() {},
     shelf: { destroyedOf: async () => new Set() },
   },
