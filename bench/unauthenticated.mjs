@@ -1,6 +1,6 @@
 // CPU time of a box for each request that needs no token, over many requests of a kind: what a flood of them costs.
 // Before they are counted, more of them are sent (--warm), until Node has compiled the code. Two kinds are also sent to a
-// bare Node server: /healthz, to show how fast the machine is, and the model file, whose cost is mostly the kernel's
+// bare Node server: /healthz, to show how fast the machine is, and a part of the model, whose cost is mostly the kernel's
 // copying. Linux.
 //   npm run build && node bench/unauthenticated.mjs [--requests 1000] [--warm 3000] [--store FOLDER] [--only PATTERN] [--json]
 import { readdirSync, readFileSync } from "node:fs";
@@ -71,7 +71,7 @@ const START = "/vendor.biosec.v1.SessionsProcessor/StartSession";
 const OPERATOR = `client_id=vivavoce-operator&redirect_uri=${encodeURIComponent(`${url}/operator/`)}`;
 const AUTHORIZE = `/oauth2/authorize?response_type=code&${OPERATOR}&scope=platform-api&code_challenge=${"x".repeat(43)}&code_challenge_method=S256`;
 
-const WHOLE_MODEL = "a model, 9 MB";
+const PART_OF_MODEL = "a part of a model, 1 MB";
 const nobody = (i) => basic(`appID:nobody-${i}:geo:eu:clientName:default`, "x");
 const elsewhere = (i) => ({ "x-forwarded-for": `10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}` });
 
@@ -88,7 +88,8 @@ const KINDS = {
   "a script of the page": { path: `/assets/${script}` },
   "HEAD of a model": { path: `/models/${model}`, method: "HEAD" },
   "a model, not changed": { path: `/models/${model}`, unchanged: true },
-  [WHOLE_MODEL]: { path: `/models/${model}`, most: 200 },
+  [PART_OF_MODEL]: { path: `/models/${model}`, headers: { range: "bytes=1048576-2097151" } },
+  "a model as a whole, 9 MB": { path: `/models/${model}`, most: 200 },
   "/operator/": {},
   "/sign-in": {},
   "/oauth2/jwks": {},
@@ -135,7 +136,23 @@ const KINDS = {
     headers: elsewhere,
     most: 300,
   },
+  "/oauth2/authorize, a faulty request of the operator view": { path: AUTHORIZE.replace("code_challenge=", "x=") },
+  "/oauth2/authorize, no page allowed": { path: `${AUTHORIZE}&prompt=none` },
+  "/oauth2/authorize, another redirect address": { path: AUTHORIZE.replace("redirect_uri=", "redirect_uri=x") },
+  "/oauth2/authorize, a session that does not exist": {
+    path: AUTHORIZE,
+    headers: (i) => ({ cookie: `vivavoce_session=${String(i).padEnd(43, "x")}` }),
+  },
+  "/oauth2/authorize/x": {},
   "/oauth2/interaction/x": {},
+  "/oauth2/interaction/x, forged cookies": {
+    path: "/oauth2/interaction/x",
+    headers: { cookie: `vivavoce_interaction=x; vivavoce_interaction.sig=${"x".repeat(27)}` },
+  },
+  "/oauth2/interaction/x, a form": { path: "/oauth2/interaction/x", headers: FORM, body: "action=allow" },
+  "/oauth2/session/end/confirm": { headers: FORM, body: "xsrf=x&logout=yes" },
+  "/sign-in, a form of another page": { path: "/sign-in", headers: FORM, body: "name=x&password=x" },
+  "/profile": {},
   "a path of 7,500 words": { path: `/v1${"/x".repeat(7500)}` },
   "a long query": { path: `/v1/sessions/start?${many(word, "&")}`, method: "POST" },
   "an operation without a token": { path: "/v1/sessions/start", headers: JSON_TYPE, body: "{}" },
@@ -150,6 +167,58 @@ const KINDS = {
     body: Buffer.alloc(1_000_000, " "),
     most: 200,
   },
+  "an operation without a token, 1 MB in chunks": {
+    path: "/v1/sessions/start",
+    headers: { ...JSON_TYPE, "transfer-encoding": "chunked" },
+    body: Buffer.alloc(1_000_000, " "),
+    most: 200,
+  },
+  "an operation without a token, 1 MB over HTTP/2": {
+    path: "/v1/sessions/start",
+    headers: JSON_TYPE,
+    body: Buffer.alloc(1_000_000, " "),
+    most: 200,
+    isHttp2: true,
+  },
+  "an operation without a token, over HTTP/2": {
+    path: "/v1/sessions/start",
+    headers: JSON_TYPE,
+    body: "{}",
+    isHttp2: true,
+  },
+  "/healthz over HTTP/2": { path: "/healthz", isHttp2: true },
+  "a part of a model, 1 MB, over HTTP/2": {
+    path: `/models/${model}`,
+    headers: { range: "bytes=1048576-2097151" },
+    isHttp2: true,
+  },
+  "gRPC-Web text, a call without a token": {
+    path: START,
+    headers: { "content-type": "application/grpc-web-text+proto" },
+    body: framed(1, "").toString("base64"),
+  },
+  "gRPC, a call without a token, many metadata entries": {
+    path: START,
+    headers: { ...GRPC, ...Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`x-${i}`, "1".repeat(100)])) },
+    body: framed(1, ""),
+    isHttp2: true,
+  },
+  "gRPC reflection over gRPC-Web": {
+    path: "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    headers: { "content-type": "application/grpc-web+proto" },
+    body: framed(4, "vendor.biosec.v1.VoiceprintsProcessor"),
+  },
+  "gRPC reflection with gzip": {
+    path: "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    headers: { ...GRPC, "grpc-encoding": "gzip" },
+    body: framed(4, "vendor.biosec.v1.VoiceprintsProcessor"),
+    isHttp2: true,
+  },
+  "a Connect call by GET": { path: `${START}?encoding=json&message=%7B%7D` },
+  "OPTIONS of an operation": { path: "/v1/sessions/start", method: "OPTIONS" },
+  "TRACE of an operation": { path: "/v1/sessions/start", method: "TRACE" },
+  "PROPFIND of the page": { path: "/", method: "PROPFIND" },
+  "a WebSocket at a path that has none": { path: "/nothing", headers: SOCKET, isAlone: true },
   "an operation with a forged token of an unknown key": {
     path: "/v1/sessions/start",
     headers: { ...JSON_TYPE, authorization: forged("x") },
@@ -174,6 +243,11 @@ const KINDS = {
     headers: (i) => ({ ...nobody(i), ...elsewhere(i) }),
     body: "token=x",
   },
+  "/oauth2/revoke, unknown clients, each from another address": {
+    path: "/oauth2/revoke",
+    headers: (i) => ({ ...nobody(i), ...elsewhere(i) }),
+    body: "token=x",
+  },
   "/oauth2/token, wrong secret": { path: "/oauth2/token", headers: basic(application.clientId, "x"), body: grant },
   "/oauth2/token, other unknown clients": {
     path: "/oauth2/token",
@@ -193,27 +267,28 @@ const KINDS = {
 };
 
 /** The kinds that are also sent to a bare Node server, and how many times its cost they may have. */
-const PEERS = { "/healthz": 4, [WHOLE_MODEL]: 2 };
+const PEERS = { "/healthz": 4, [PART_OF_MODEL]: 4 };
 /** One buffer, written at once. */
 const BARE = `
-  const bytes = require("node:fs").readFileSync(${JSON.stringify(here(`../dist/page/models/${model}`))});
+  const bytes = require("node:fs").readFileSync(${JSON.stringify(here(`../dist/page/models/${model}`))}).subarray(0, 1 << 20);
   const server = require("node:http").createServer(({ url }, response) => response.end(url === "/healthz" ? "ok" : bytes));
   server.listen(0, "127.0.0.1", () => console.log(JSON.stringify({ url: "http://127.0.0.1:" + server.address().port })));
 `;
 
 let session;
-function askGrpc(from, { path, headers, body }) {
+function askHttp2(from, { path, headers, body }) {
   session ??= http2.connect(from);
-  return new Promise((resolve, reject) => {
-    const stream = session.request({ ":method": "POST", ":path": path, ...headers });
+  return new Promise((resolve) => {
+    const stream = session.request({ ":method": body === undefined ? "GET" : "POST", ":path": path, ...headers });
     let status;
     const seen = (given) => {
-      status = given["grpc-status"] ?? status;
+      status = given["grpc-status"] ? `grpc-status ${given["grpc-status"]}` : (given[":status"] ?? status);
     };
     stream.on("response", seen);
     stream.on("trailers", seen);
-    stream.once("error", reject);
-    stream.once("close", () => resolve({ statusCode: `grpc-status ${status}` }));
+    // What is left of a request that was refused is cut off.
+    stream.on("error", () => {});
+    stream.once("close", () => resolve({ statusCode: status ?? `reset ${stream.rstCode}`, headers: {} }));
     stream.resume();
     stream.end(body);
   });
@@ -221,7 +296,7 @@ function askGrpc(from, { path, headers, body }) {
 
 function ask(from, request, i) {
   const { path, method, headers = {}, body, isAlone = false } = request;
-  if (headers === GRPC) return askGrpc(from, request);
+  if (headers === GRPC || request.isHttp2) return askHttp2(from, request);
   return new Promise((resolve, reject) => {
     const given = typeof headers === "function" ? headers(i) : headers;
     const asked = http.request(
