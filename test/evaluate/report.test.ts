@@ -96,7 +96,7 @@ describe("the report", () => {
     const long = "/srv/recordings of 2026/line 1/";
     const inFolder = trials.map((trial) => ({
       ...trial,
-      names: { enrolled: `${long}s1/${trial.names.enrolled}`, tested: `${long}s2/${trial.names.tested}` },
+      names: { enrolled: `${long}s1/${trial.names!.enrolled}`, tested: `${long}s2/${trial.names!.tested}` },
     }));
     const evaluation = {
       ...evaluationOf(inFolder),
