@@ -1,11 +1,13 @@
 // CPU time of a box for each request that needs no token, over many requests of a kind: what a flood of them costs.
-// Before they are counted, more of them are sent (--warm), until Node has compiled the code. Two kinds are also sent to a
-// bare Node server: /healthz, to show how fast the machine is, and a part of the model, whose cost is mostly the kernel's
-// copying. Linux.
+// Before they are counted, more of them are sent (--warm), until Node has compiled the code. What the process takes while
+// nobody asks is not counted: a refused body is cut off after half a second, in which the box does other things. Two kinds are
+// also sent to a bare Node server: /healthz, to show how fast the machine is, and a part of the model, whose cost is mostly
+// the kernel's copying. Linux.
 //   npm run build && node bench/unauthenticated.mjs [--requests 1000] [--warm 3000] [--store FOLDER] [--only PATTERN] [--json]
 import { readdirSync, readFileSync } from "node:fs";
 import http from "node:http";
 import http2 from "node:http2";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { startBox, startServer } from "./box.mjs";
@@ -23,6 +25,7 @@ const { values: options } = parseArgs({
 });
 const [requests, warm] = [Number(options.requests), Number(options.warm)];
 const CONCURRENT = 8;
+const IDLE_MS = 10_000;
 const TARGET_MS = 1;
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -323,8 +326,16 @@ function cpuMs({ process: { pid } }) {
   return 10 * (Number(user) + Number(system));
 }
 
+/** CPU time of an idle process, as a share of the time that passes. */
+async function idleShareOf(server) {
+  await setTimeout(IDLE_MS / 2);
+  const before = cpuMs(server);
+  await setTimeout(IDLE_MS);
+  return (cpuMs(server) - before) / IDLE_MS;
+}
+
 /** Milliseconds of CPU for each request, after those that are not counted. */
-async function measure(server, { most = requests, unchanged = false, ...request }) {
+async function measure(server, idleShare, { most = requests, unchanged = false, ...request }) {
   const first = await ask(server.url, request, 0);
   if (unchanged) request.headers = { "if-none-match": first.headers.etag };
   const statuses = new Map();
@@ -342,9 +353,9 @@ async function measure(server, { most = requests, unchanged = false, ...request 
   };
   const count = Math.min(most, requests);
   await send(Math.min(most, warm));
-  const before = cpuMs(server);
+  const [before, began] = [cpuMs(server), performance.now()];
   await send(count);
-  const each = (cpuMs(server) - before) / count;
+  const each = (cpuMs(server) - before - idleShare * (performance.now() - began)) / count;
   return { each, detail: [...statuses].map(([status, times]) => `${times} × ${status}`).join(", ") };
 }
 
@@ -352,12 +363,13 @@ const rows = [];
 const bare = await startServer("-e", BARE);
 try {
   const only = new RegExp(options.only);
+  const [idleBox, idleBare] = await Promise.all([box, bare].map(idleShareOf));
   for (const [name, kind] of Object.entries(KINDS).filter(([name]) => only.test(name))) {
     const request = { path: name, ...kind };
-    const { each, detail } = await measure(box, request);
+    const { each, detail } = await measure(box, idleBox, request);
     rows.push(atMost(name, "", each, TARGET_MS, detail, " ms"));
     if (!(name in PEERS)) continue;
-    const other = await measure(bare, request);
+    const other = await measure(bare, idleBare, request);
     rows.push(
       atMost(name, "bare Node server", each / other.each, PEERS[name], `${other.each.toFixed(2)} ms there`, "×"),
     );

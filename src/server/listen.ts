@@ -46,7 +46,8 @@ export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Bu
 export type OpenPort = Awaited<ReturnType<typeof listen>>;
 
 const HTTP2_OPTIONS: http2.ServerOptions = {
-  settings: { maxConcurrentStreams: 1000, initialWindowSize: 1024 * 1024 },
+  // A client may send as much before it learns that its request is refused.
+  settings: { maxConcurrentStreams: 1000, initialWindowSize: 256 * 1024 },
   maxSessionMemory: 64,
 };
 
