@@ -96,16 +96,14 @@ export function refuseFewIn({ models, speakers, trials }: TrialSet): void {
 
 function refuseFew(speakers: number, same: number, different: number): void {
   if (speakers < LEAST_SPEAKERS)
-    throw new CalibrationRefusal(
-      `${speakers} speakers are too few to calibrate: at least ${LEAST_SPEAKERS} are needed`,
-    );
+    throw new CalibrationRefusal(`a calibration needs at least ${LEAST_SPEAKERS} speakers, got ${speakers}`);
   if (same < LEAST_SAME)
     throw new CalibrationRefusal(
-      `${same} trials of the same person are too few to calibrate: at least ${LEAST_SAME} are needed, from different sessions`,
+      `a calibration needs at least ${LEAST_SAME} trials of the same person from different sessions, got ${same}`,
     );
   if (different < LEAST_DIFFERENT)
     throw new CalibrationRefusal(
-      `${different} trials of different people are too few to calibrate: at least ${LEAST_DIFFERENT} are needed`,
+      `a calibration needs at least ${LEAST_DIFFERENT} trials of different people, got ${different}`,
     );
 }
 

@@ -141,6 +141,7 @@ export class Service {
       this.#showCertificate();
     } catch (error) {
       this.parts.log.error("the new certificate was not loaded; the old one stays in use", {
+        ...this.config.tls,
         reason: reasonOf(error),
       });
     }

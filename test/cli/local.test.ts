@@ -252,13 +252,13 @@ describe("a calibration from the command line", () => {
     await writeFile(join(folder, "gone.txt"), "1 five/gone.wav five/s3/1.wav");
     expect(await vivavoce("calibrate", "gone.txt")).toMatchObject({
       code: 2,
-      err: expect.stringMatching(/error: 1 speakers are too few to calibrate: at least 5 are needed\n$/),
+      err: expect.stringMatching(/error: a calibration needs at least 5 speakers, got 1\n$/),
     });
     await writeFile(join(folder, "gone.txt"), lines.join("\n").replaceAll("five/s34/", "gone/"));
     expect(await vivavoce("calibrate", "gone.txt")).toMatchObject({
       code: 2,
       err: expect.stringMatching(
-        /too few to calibrate.*\nhint: recordings that could not be used: 4, such as \S+: no such file\n$/,
+        /a calibration needs at least .*\nhint: recordings that could not be used: 4, such as \S+: no such file\n$/,
       ),
     });
   });

@@ -105,6 +105,8 @@ describe("under TLS", () => {
     rehearsal.service.reloadTls();
     expect(rehearsal.logged.at(-1)).toMatchObject({
       message: "the new certificate was not loaded; the old one stays in use",
+      cert: ca,
+      key: join(folder, "key.pem"),
     });
     await writeFile(ca, good);
     const { stdout } = await run("curl", ["-sS", "--cacert", ca, `${rehearsal.service.url}/healthz`]);
