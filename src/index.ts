@@ -37,6 +37,7 @@ export {
 } from "./engine/index.js";
 export type * from "./engine/port.js";
 export type { Clock, Ids, Limits, Retention } from "./processor/dependencies.js";
+export type { LeftOut } from "./processor/galleries.js";
 export type { LiveCheck, LiveState } from "./processor/live/live-check.js";
 export type { LiveEnrollmentResult, LiveResult, LiveTask } from "./processor/live/live-task.js";
 export type { Models } from "./processor/models.js";
