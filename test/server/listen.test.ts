@@ -111,7 +111,7 @@ test("a request that also offers HTTP/2 is answered as if it did not, with its b
 });
 
 test.each(["cleartext", "TLS"])(
-  "a client may have a thousand calls at once over HTTP/2, each with a megabyte on its way, over %s",
+  "a client may have a thousand calls at once over HTTP/2, each with 256 KB on its way, over %s",
   async (transport) => {
     const folder = await mkdtemp(join(tmpdir(), "vivavoce-listen-"));
     const files = transport === "TLS" ? await writeCertificate(folder, "box") : undefined;
@@ -124,7 +124,7 @@ test.each(["cleartext", "TLS"])(
     });
     const session = http2.connect(`${ca ? "https" : "http"}://127.0.0.1:${port.port}`, { ca });
     await once(session, "remoteSettings");
-    expect(session.remoteSettings).toMatchObject({ maxConcurrentStreams: 1000, initialWindowSize: 2 ** 20 });
+    expect(session.remoteSettings).toMatchObject({ maxConcurrentStreams: 1000, initialWindowSize: 2 ** 18 });
     session.close();
     await port.close();
     await rm(folder, { recursive: true });
