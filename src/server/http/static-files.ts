@@ -72,7 +72,7 @@ const ACCEPTS_GZIP = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i;
 
 /**
  * To send 1 MB takes about half a millisecond, and anybody may ask. Larger files are sent in parts as often as somebody asks,
- * and as a whole 60 times and then once a second: the page loads its model in parts (`src/web/model-loading.ts`).
+ * and as a whole 60 times and then once a second: the page loads its model in parts (`src/web/model-download.ts`).
  */
 const LARGEST_PART = 1 << 20;
 const WHOLE_AT_ONCE = 60;
