@@ -200,6 +200,8 @@ class Graph:
         self.device, self.inputs, self.output = device, [i.name for i in model.graph.input], model.graph.output[0].name
         self.weights = {t.name: self.tensor(t) for t in model.graph.initializer}
         self.steps = self.prepared(model.graph.node)
+        last = {name: k for k, step in enumerate(self.steps) for name in self.needed(step)}
+        self.spent = [[name for name in self.needed(step) if last[name] == k and name not in self.weights and name != self.output] for k, step in enumerate(self.steps)]
         self.plain = {name: self.weights[name].clone() for step in self.steps if step[0] in ("Conv", "ConvTranspose") for name in step[2][1:2] if name in self.weights}
 
     def tensor(self, proto):
@@ -208,7 +210,7 @@ class Graph:
         return v.to(self.device) if v.is_floating_point() else v
 
     def prepared(self, nodes):
-        """What does not depend on the input is worked out once, and a value goes when nothing needs it any more."""
+        """The steps, with constants as tensors."""
         steps = []
         for node in nodes:
             a = {x.name: self.attribute(x) for x in node.attribute}
@@ -219,6 +221,11 @@ class Graph:
                 steps.append((node.op_type, a, list(node.input), list(node.output), []))
         return steps
 
+    def needed(self, step):
+        """The values that a step takes, those of its branches too."""
+        branches = [b for b in step[1].values() if isinstance(b, list) and b and isinstance(b[-1], list)] if step[0] == "If" else []
+        return {*filter(None, step[2]), *(name for b in branches for inner in b[:-1] for name in self.needed(inner)), *(name for b in branches for name in b[-1])}
+
     def vary(self, amount):
         """Every convolution's weights changed at random by this share: another synthesizer of the same kind."""
         for name, w in self.plain.items():
@@ -227,7 +234,10 @@ class Graph:
     @torch.no_grad()
     def __call__(self, **given):
         values = {**self.weights, **{k: v.to(self.device) if v.is_floating_point() else v for k, v in given.items()}}
-        self.run(self.steps, values)
+        for step, spent in zip(self.steps, self.spent):
+            self.run([step], values)
+            for name in spent:
+                values.pop(name, None)  # a branch that was not taken has none
         return values[self.output].float().reshape(-1)
 
     def run(self, steps, values):

@@ -122,14 +122,15 @@ codecs() {
   for name in libopus.so.0 libgsm.so.1 libopencore-amrnb.so.0; do cp -L "$(ldconfig -p | awk -v name="$name" '$1 == name { print $NF; exit }')" "$folder/codecs/$name"; done
 }
 
-# parts/begin.tar: what `run.sh begin` needs; parts/rest-<nn>: the parts of one .tar with all the rest, for `cat rest-* | tar x`.
+# parts/begin.tar: what `run.sh begin` needs; parts/voices-<nn>: the parts of one .tar with what `run.sh voices` needs, for `cat voices-* | tar x`; parts/rest-<nn>: the same of all the rest.
 parts() {
   rm -rf "$folder/parts"
   mkdir -p "$folder/parts" "$folder/first"
   cp "$folder"/pack/train-0.* "$folder/first/"
   cd "$folder"
   tar cf parts/begin.tar first codecs hifigan/models.py hifigan/config.json hifigan/generator_universal.fp16.pt
-  tar c pack hifigan/generator_LJSpeech.fp16.pt late.pt six.pt narrow.pt jobs.npz models eval | split -d -b "${part}M" - parts/rest-
+  tar c models jobs.npz | split -d -b "${part}M" - parts/voices-
+  tar c pack hifigan/generator_LJSpeech.fp16.pt late.pt six.pt narrow.pt eval | split -d -b "${part}M" - parts/rest-
   [ "$(stat -c %s parts/begin.tar)" -le $((part << 20)) ]
   ls -l parts
   cd "$here"

@@ -183,7 +183,7 @@ spoken() {
 
 voices() {
   mkdir -p "$bank"
-  for i in {0..11}; do python3 voices.py bank "$folder/models" "$folder/jobs.npz" "$bank" "$1" $i/12 & done
+  for i in {0..11}; do PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python3 voices.py bank "$folder/models" "$folder/jobs.npz" "$bank" "$1" $i/12 & done
   wait
   echo "voices: $((SECONDS - begun)) s"
 }

@@ -93,6 +93,8 @@ def bank(models, path, folder, seconds, share="0/1"):
     torch.set_num_threads(1)
     chance, device, clips, names = np.random.RandomState(8 + mine), "cuda" if torch.cuda.is_available() else "cpu", [], []
     torch.manual_seed(mine)
+    if device == "cuda":
+        torch.cuda.set_per_process_memory_fraction(0.6 / of)  # the rest is for what copies meanwhile
     order = np.random.RandomState(7).permutation(len(data["rows"]))[mine::of]
     graphs = {name: Graph(f"{models}/{name}.onnx", device) for name in sorted({r["model"] for r in data["rows"]})}
     print(share, f"{time.time() - start:.0f} s", flush=True)
