@@ -69,34 +69,41 @@ function keyFrom(seal: ServerConfig["seal"], name: "masterKey" | "previousMaster
   const [file, command, text] = [seal[`${name}File`], seal[`${name}Command`], seal[name]];
   try {
     if (file !== undefined) return parseMasterKey(readFileSync(file, "utf8"));
-    if (command !== undefined) return parseMasterKey(printedBy(command));
+    if (command !== undefined) return keyPrintedBy(command);
     return text === undefined ? null : parseMasterKey(text);
   } catch (error) {
     if (error instanceof CommandFailure) throw new Error(`seal.${name}Command: ${error.message}`);
-    const source = file !== undefined ? `File: ${file}` : command !== undefined ? "Command" : "";
+    const source = file !== undefined ? `File: ${file}` : "";
     const why = `seal.${name}${source}: ${reasonOf(error)}`;
     // It may be on a volume that is not mounted yet.
     throw (error as NodeJS.ErrnoException).code === "ENOENT" ? new Error(why) : new ConfigError(why);
   }
 }
 
-/** A key service that does not answer is not a wrong setting. */
+/** A key service that does not answer is not a wrong setting. In a pipeline, only the output shows that it did not. */
 class CommandFailure extends Error {}
 
-function printedBy(command: string): string {
+function keyPrintedBy(command: string): Uint8Array {
+  const failure = (what: string) => new CommandFailure(`the command ${what}; run it by hand to see why`);
+  let printed: string;
   try {
-    return execSync(command, {
+    printed = execSync(command, {
       encoding: "utf8",
       timeout: KEY_COMMAND_MS,
+      // A command may ignore other signals, and would be waited for without end.
+      killSignal: "SIGKILL",
       stdio: ["ignore", "pipe", "inherit"],
       windowsHide: true,
     });
   } catch (error) {
     const { status, signal, code } = error as { status?: number | null; signal?: string | null; code?: string };
-    if (code === "ETIMEDOUT")
-      throw new CommandFailure(
-        `the command printed no key within ${KEY_COMMAND_MS / 1000} s; run it by hand to see why`,
-      );
-    throw new CommandFailure(`the command failed with ${status ?? signal ?? code}; run it by hand to see why`);
+    if (code === "ETIMEDOUT") throw failure(`did not end within ${KEY_COMMAND_MS / 1000} s`);
+    if (code === "ENOBUFS") throw failure("printed more than 1 MB instead of a key");
+    throw failure(`failed with ${status ?? signal ?? code}`);
+  }
+  try {
+    return parseMasterKey(printed);
+  } catch (error) {
+    throw failure(`printed something else: ${(error as Error).message}`);
   }
 }

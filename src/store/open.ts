@@ -33,7 +33,8 @@ const shown = (location: unknown): string =>
 /** A master key from an environment variable or a secret file: 64 hexadecimal digits or base64. */
 export function parseMasterKey(text: string): Uint8Array {
   const trimmed = text.trim();
-  const bytes = /^[0-9a-f]{64}$/i.test(trimmed) ? Buffer.from(trimmed, "hex") : Buffer.from(trimmed, "base64");
-  if (bytes.length !== 32) throw new RangeError("the master key must be 32 bytes, as 64 hexadecimal digits or base64");
-  return new Uint8Array(bytes);
+  if (/^[0-9a-f]{64}$/i.test(trimmed)) return new Uint8Array(Buffer.from(trimmed, "hex"));
+  // Node skips what is not base64, so that an error message of the right length would be a key.
+  if (/^[\w+/-]{43}=?$/.test(trimmed)) return new Uint8Array(Buffer.from(trimmed, "base64"));
+  throw new RangeError("the master key must be 32 bytes, as 64 hexadecimal digits or base64");
 }

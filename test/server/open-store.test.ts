@@ -59,10 +59,22 @@ test.each([
     "seal.masterKeyCommand: the command failed with SIGKILL; run it by hand to see why",
   ],
   [
-    "a command that hangs",
-    { masterKeyCommand: "exec sleep 60" },
+    "a command that hangs and ignores that it is asked to end",
+    { masterKeyCommand: "trap '' TERM; exec sleep 60" },
     "Error",
-    "seal.masterKeyCommand: the command printed no key within 30 s; run it by hand to see why",
+    "seal.masterKeyCommand: the command did not end within 30 s; run it by hand to see why",
+  ],
+  [
+    "a pipeline whose first command fails",
+    { masterKeyCommand: "exit 3 | base64 -d" },
+    "Error",
+    "seal.masterKeyCommand: the command printed something else: the master key must be 32 bytes, as 64 hexadecimal digits or base64; run it by hand to see why",
+  ],
+  [
+    "a command that prints without end",
+    { masterKeyCommand: "yes" },
+    "Error",
+    "seal.masterKeyCommand: the command printed more than 1 MB instead of a key; run it by hand to see why",
   ],
   [
     "a text that is not a key",

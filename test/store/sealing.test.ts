@@ -675,7 +675,11 @@ test("a master key is 32 bytes in hexadecimal or base64", () => {
   const key = Uint8Array.from({ length: 32 }, (_, i) => i * 8);
   expect(parseMasterKey(`${Buffer.from(key).toString("hex")}\n`)).toEqual(key);
   expect(parseMasterKey(Buffer.from(key).toString("base64"))).toEqual(key);
-  for (const bad of ["", "secret", "00".repeat(31), Buffer.from(key.subarray(1)).toString("base64")]) {
+  expect(parseMasterKey(Buffer.from(key).toString("base64url"))).toEqual(key);
+  // Base64 would make 32 bytes of its letters.
+  const message = "error: this key service has refused that request now";
+  expect(Buffer.from(message, "base64")).toHaveLength(32);
+  for (const bad of ["", "secret", message, "00".repeat(31), Buffer.from(key.subarray(1)).toString("base64")]) {
     expect(() => parseMasterKey(bad)).toThrow(RangeError);
   }
 });
