@@ -150,22 +150,23 @@ export class Dispatcher {
   unary(method: DescMethod, read: () => Promise<Message>, call: Call): Promise<Message> {
     return this.#observed(method, call, async (timing) => {
       const caller = await this.#admit(call, timing);
-      const request = await this.reading(read);
+      const request = await this.reading(read, call.ended.signal);
       timing.startedAt = performance.now();
       checkScope(caller, request);
       return this.#timed(method, request, call, timing, this.parts.limits.callSeconds);
     });
   }
 
-  /** Ends when the server stops: a caller that never sends its message must not delay that. */
-  reading<T>(read: () => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
+  /** Ends with the call, or when the server stops: a caller that never sends its message must not delay that. */
+  reading<T>(read: () => Promise<T>, ended: AbortSignal): Promise<T> {
+    const message = new Promise<T>((resolve, reject) => {
       if (this.#stopping) throw stopping();
       this.#reading.add(reject);
       read()
         .then(resolve, reject)
         .finally(() => this.#reading.delete(reject));
     });
+    return orAborted(message, ended);
   }
 
   /** A recording in chunks; the first message has the context. */

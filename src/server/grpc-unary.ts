@@ -8,6 +8,7 @@ import {
   HealthCheckResponseSchema,
 } from "../contract/gen/grpc/health/v1/health_pb.js";
 import { StatusCode } from "../contract/index.js";
+import { orAborted } from "../contract/on-abort.js";
 import { METHODS } from "../contract/operations.js";
 import { asStatusError, callerGone } from "./call-errors.js";
 import type { Call, Dispatcher } from "./dispatch.js";
@@ -48,7 +49,10 @@ export function createUnaryGrpc(parts: {
   methods.push({
     method: Health.method.check,
     longestMessage: LONGEST_STANDARD_MESSAGE,
-    run: async (read) => create(HealthCheckResponseSchema, await check((await read()) as HealthCheckRequest)),
+    run: async (read, { ended }) => {
+      const request = (await orAborted(read(), ended.signal)) as HealthCheckRequest;
+      return create(HealthCheckResponseSchema, await check(request));
+    },
   });
   const paths = new Map(methods.map((one) => [`/${one.method.parent.typeName}/${one.method.name}`, one]));
 

@@ -364,11 +364,17 @@ function boundUnary(
   if (request.method !== "POST" || !isKnown) return request;
   const body = async function* () {
     const sent = request.body as AsyncIterable<Uint8Array>;
+    const ended = new AbortController();
+    const end = () => ended.abort(callerGone(new ConnectError("the deadline passed", Code.DeadlineExceeded)));
+    // The framework begins to watch it when the message is there, and refuses one that is too long.
+    const timeoutMs = Number(header.get("connect-timeout-ms") ?? Number.NaN);
+    const deadline = timeoutMs <= LONGEST_TIMEOUT_MS ? setTimeout(end, timeoutMs) : undefined;
     let bytes = await dispatcher
-      .reading(() => readAllBytes(sent, messageBytes))
+      .reading(() => readAllBytes(sent, messageBytes), ended.signal)
       .catch(async (error: unknown) => {
         throw error instanceof StatusError ? await unread(error, request, method, dispatcher) : error;
-      });
+      })
+      .finally(() => clearTimeout(deadline));
     if (compression) bytes = await compression.decompress(bytes, messageBytes);
     boundMessage(request, method, bytes);
     yield bytes;

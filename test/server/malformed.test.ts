@@ -229,6 +229,29 @@ describe("a malformed message is refused with the contract's status in the detai
     }
   });
 
+  const grpc = { te: "trailers", "grpc-timeout": "100m" };
+  it.each<[string, string, Record<string, string>, RegExp]>([
+    ["gRPC", PATH, { ...grpc, "content-type": "application/grpc" }, /^4 /],
+    ["compressed gRPC", PATH, { ...grpc, "content-type": "application/grpc", "grpc-encoding": "gzip" }, /^4 /],
+    ["gRPC-Web", PATH, { ...grpc, "content-type": "application/grpc-web" }, /grpc-status: 4/],
+    ["health", "/grpc.health.v1.Health/Check", { ...grpc, "content-type": "application/grpc" }, /^4 /],
+    ["Connect", PATH, { "connect-timeout-ms": "100", "content-type": "application/json" }, /"deadline_exceeded"/],
+  ])("a deadline over %s passes while the end of the message does not come", async (_, path, headers, answer) => {
+    const stream = session.request({ ":method": "POST", ":path": path, ...headers });
+    let answered = "";
+    stream.on("data", (bytes) => {
+      answered += bytes;
+    });
+    stream.on("trailers", (trailers) => {
+      answered += `${trailers["grpc-status"]} ${trailers["grpc-message"]}`;
+    });
+    stream.write(framed(new Uint8Array(0)));
+    await once(stream, "end");
+    stream.destroy();
+    expect(answered).toMatch(answer);
+    expect(answered).toContain("the caller's deadline passed");
+  });
+
   it.each(["1X", "m", "123456789m", "-1S", "1 S"])("a deadline of %s is refused", async (timeout) => {
     const refused = await overGrpc(framed(new Uint8Array(0)), { "grpc-timeout": timeout });
     expect(refused.code).toBe("3");
