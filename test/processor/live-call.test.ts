@@ -328,6 +328,11 @@ test("progress comes every second, or as often as asked for, but at most ten tim
   ]);
   expect(await progress({ seconds: 1n, nanos: 500_000_000 })).toEqual([[1.5, 0.5]]);
   expect(await progress({ nanos: 1 })).toHaveLength(20);
+  for (const [none, got] of [
+    [{}, "0"],
+    [{ seconds: -1n }, "-1"],
+  ] as const)
+    await expect(progress(none)).rejects.toThrow(`progress_interval must be longer than 0 s, got ${got} s`);
 });
 
 test("lost audio is counted in progress and in the result", async () => {

@@ -76,7 +76,7 @@ export const WORDS: Readonly<Record<string, string>> = {
   "vendor.biosec.v1.ListenStart.rate": "8,000 to 48,000 Hz.",
   "vendor.biosec.v1.ListenStart.channels": "1 or 2; 1 by default.",
   "vendor.biosec.v1.ListenStart.parties": "One or two.",
-  "vendor.biosec.v1.ListenStart.progress_interval": "Audio time between two progress reports; 1 s by default.",
+  "vendor.biosec.v1.ListenStart.progress_interval": "Audio time between two progress reports: longer than 0, 1 s by default. They come at most ten times a second.",
   "vendor.biosec.v1.ListenParty": "A person on the line, and the checks to run on their voice.",
   "vendor.biosec.v1.ListenParty.name": "A name such as `caller` or `agent`, repeated in the answers.",
   "vendor.biosec.v1.ListenParty.channel_selector": "If absent, all channels are mixed.",

@@ -112,11 +112,17 @@ class LiveCall {
     // Of audio with one channel there is nothing to select.
     const channelOf = ({ channelSelector }: ListenParty) =>
       format.channels === 1 ? 0 : (channelSelector?.channel ?? 0);
-    const progress = Math.max(shortestProgressSeconds, start.progressInterval ? secondsOf(start.progressInterval) : 1);
+    const progress = start.progressInterval ? secondsOf(start.progressInterval) : 1;
+    if (!(progress > 0))
+      throw invalid(
+        "start.progress_interval",
+        "out_of_range",
+        `progress_interval must be longer than 0 s, got ${progress} s`,
+      );
     const call = new LiveCall(
       new LiveAudio(deps.readRecording, format),
       format.rateHz,
-      Math.round(progress * format.rateHz),
+      Math.round(Math.max(shortestProgressSeconds, progress) * format.rateHz),
       parties,
     );
     try {

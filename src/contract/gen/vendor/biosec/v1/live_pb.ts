@@ -160,7 +160,7 @@ export type ListenStart = Message<"vendor.biosec.v1.ListenStart"> & {
   parties: ListenParty[];
 
   /**
-   * Audio time between two progress reports; 1 s by default.
+   * Audio time between two progress reports: longer than 0, 1 s by default. They come at most ten times a second.
    *
    * @generated from field: google.protobuf.Duration progress_interval = 6;
    */
@@ -205,7 +205,7 @@ export type ListenStartJson = {
   parties?: ListenPartyJson[];
 
   /**
-   * Audio time between two progress reports; 1 s by default.
+   * Audio time between two progress reports: longer than 0, 1 s by default. They come at most ten times a second.
    *
    * @generated from field: google.protobuf.Duration progress_interval = 6;
    */
