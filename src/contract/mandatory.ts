@@ -22,7 +22,7 @@ import { type FieldViolation, FieldViolationSchema } from "./gen/vendor/rpc/stat
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** The operator chooses the names of scopes, so nearly every character is allowed. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it rejects control characters
-const scopeName = /^[^\u0000-\u001f\u007f]{1,128}$/;
+export const scopeName = /^[^\u0000-\u001f\u007f]{1,128}$/;
 
 export const isUuid = (text: string): boolean => uuid.test(text);
 

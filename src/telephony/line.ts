@@ -3,6 +3,7 @@
  * before anything is opened.
  */
 import { z } from "zod";
+import { isUuid, scopeName } from "../contract/mandatory.js";
 import { rtpFormats } from "./rtp/rtp.js";
 
 /** `{from}` is replaced by the call's field of that name. */
@@ -21,7 +22,7 @@ const shared = {
   /** Used in URLs, logs and the operator view. */
   name: z.string().regex(/^[a-z0-9-]{1,32}$/, "must be lower-case letters, digits and hyphens"),
   /** The biometric scope (`gk_scope_id`) of its calls. */
-  scope: z.string().min(1),
+  scope: z.string().regex(scopeName, "must be 1 to 128 characters without control characters"),
   configset: z.string().min(1).default("text-independent"),
   /** External ids of engagement and session. */
   engagement: template.default("{callId}"),
@@ -37,7 +38,10 @@ const shared = {
   /** What to do with a caller who has no print yet. */
   unknownCaller: z.enum(["enroll", "ignore"]).default("ignore"),
   /** Id of a watchlist: every caller is compared with its fraudsters. */
-  watchlist: z.string().min(1).optional(),
+  watchlist: z
+    .string()
+    .refine(isUuid, 'must be the id of a watchlist, as "vivavoce watchlist list" shows it')
+    .optional(),
   syntheticSpeech: z.boolean().default(false),
   playback: z.boolean().default(false),
   /** After the result: stay in the call silently, or leave it so that the telephone system continues. */

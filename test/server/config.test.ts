@@ -263,6 +263,14 @@ describe("an invalid setting is refused before anything is opened, with its name
       { flags: { telephony: [{ ...twilioLine, webhook: { url: "https://me:password@x.example/", secret } }] } },
       /^telephony.0.webhook.url \(the command line\): must have no user name and password; .* webhook.secret$/,
     ],
+    [
+      { flags: { telephony: [{ ...twilioLine, watchlist: "fraudsters" }] } },
+      /^telephony.0.watchlist \(the command line\): must be the id of a watchlist, as "vivavoce watchlist list" shows it$/,
+    ],
+    [
+      { flags: { telephony: [{ ...twilioLine, scope: "x".repeat(129) }] } },
+      /^telephony.0.scope \(the command line\): must be 1 to 128 characters without control characters$/,
+    ],
     [{ env: { VIVAVOCE_PORT: "eighty" } }, /VIVAVOCE_PORT.*"eighty"/],
     [{ env: { VIVAVOCE_PROT: "80" } }, /VIVAVOCE_PROT: unknown setting \(did you mean VIVAVOCE_PORT\?\)/],
     [
