@@ -15,11 +15,19 @@ type Query = Key | Range | null | undefined;
 /** Most are records; settings are texts. */
 type Row = object | string;
 
-/** A row, in its table or in an index of it. */
+/** A row, with its entries: first that of the table, then those of its indexes. */
+interface Held {
+  readonly primaryKey: Key;
+  /** Undefined when it is removed. */
+  row: Row | undefined;
+  readonly entries: (Entry | undefined)[];
+}
+
 interface Entry {
   readonly key: Key;
-  readonly primaryKey: Key;
-  readonly row: Row;
+  readonly text: string;
+  readonly held: Held;
+  isRemoved: boolean;
 }
 
 /** Numbers before texts before lists. */
@@ -34,136 +42,166 @@ function compare(one: Key, other: Key): number {
 }
 
 const order = (one: Entry, other: Entry): number =>
-  compare(one.key, other.key) || compare(one.primaryKey, other.primaryKey);
+  compare(one.key, other.key) || compare(one.held.primaryKey, other.held.primaryKey);
 
-const isRange = (query: Query): query is Range => typeof query === "object" && query !== null && "lower" in query;
+/** The same for equal keys only: with the length of the first part, ["a\0b", "c"] and ["a", "b\0c"] differ. */
+const textOf = (key: Key): string =>
+  typeof key === "object" ? `${String(key[0]).length} ${key.join("\0")}` : String(key);
 
-/** What can be read of a table and of an index: entries in the order of their keys, equal ones in the order of their rows. */
-class Entries {
-  readonly #sorted: Entry[] = [];
+const isKey = (query: Query): query is Key =>
+  typeof query === "string" || typeof query === "number" || Array.isArray(query);
 
-  /** The position of the first entry of which this is true; it is true of all after it. */
-  #first(isReached: (entry: Entry) => boolean): number {
-    let [from, to] = [0, this.#sorted.length];
-    while (from < to) {
-      const middle = (from + to) >> 1;
-      if (isReached(this.#sorted[middle]!)) to = middle;
-      else from = middle + 1;
-    }
-    return from;
+/** The position of the first entry of which this is true; it is true of all after it. */
+function first(entries: readonly Entry[], isReached: (entry: Entry) => boolean): number {
+  let [from, to] = [0, entries.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (isReached(entries[middle]!)) to = middle;
+    else from = middle + 1;
   }
+  return from;
+}
 
-  found(query: Query, count = this.#sorted.length): Entry[] {
-    if (query === null || query === undefined) return this.#sorted.slice(0, count);
-    const { lower, upper, lowerOpen, upperOpen } = isRange(query)
-      ? query
-      : { lower: query, upper: query, lowerOpen: false, upperOpen: false };
+function insert(entries: Entry[], entry: Entry): void {
+  const last = entries.at(-1);
+  // Ids grow, so that most belong at the end.
+  const isLast = !last || order(last, entry) < 0;
+  entries.splice(isLast ? entries.length : first(entries, (one) => order(one, entry) >= 0), 0, entry);
+}
+
+/** What can be read of a table and of an index: rows in the order of their keys, those with equal keys in the order of their primary keys. */
+class Entries {
+  /** Those with the same key, by its text. */
+  readonly #withKey = new Map<string, Entry[]>();
+  /** Once a range was read: all. Removed ones stay until they are half of all, because closing a gap moves everything after it. */
+  #sorted: Entry[] | null = null;
+  #removed = 0;
+
+  constructor(
+    /** Among the entries of a row. */
+    private readonly position: number,
+    /** Undefined if the index does not have the row. */
+    readonly keyOf: (row: Row) => Key | undefined,
+  ) {}
+
+  protected found(query: Query, limit = Number.POSITIVE_INFINITY): readonly Entry[] {
+    if (isKey(query)) return this.#withKey.get(textOf(query)) ?? [];
+    this.#sorted ??= [...this.#withKey.values()].flat().sort(order);
+    const isPassed = ({ key }: Entry) => query && compare(key, query.upper) >= (query.upperOpen ? 0 : 1);
     const found: Entry[] = [];
-    for (let at = this.#first(({ key }) => compare(key, lower) >= (lowerOpen ? 1 : 0)); found.length < count; at++) {
-      const entry = this.#sorted[at];
-      if (!entry || compare(entry.key, upper) >= (upperOpen ? 0 : 1)) break;
-      found.push(entry);
+    let at = query ? first(this.#sorted, ({ key }) => compare(key, query.lower) >= (query.lowerOpen ? 1 : 0)) : 0;
+    for (; at < this.#sorted.length && found.length < limit; at++) {
+      const entry = this.#sorted[at]!;
+      if (isPassed(entry)) break;
+      if (!entry.isRemoved) found.push(entry);
     }
     return found;
   }
 
-  /** Inserts, replaces or removes an entry. */
-  change(before: Entry | undefined, after: Entry | undefined): void {
-    const at = before ? this.#first((entry) => order(entry, before) >= 0) : -1;
-    const stays = before && after && order(before, after) === 0;
-    if (stays) this.#sorted[at] = after;
-    else if (before) this.#sorted.splice(at, 1);
-    if (!after || stays) return;
-    const last = this.#sorted.at(-1);
-    // Ids grow, so that most belong at the end.
-    if (!last || order(last, after) < 0) this.#sorted.push(after);
-    else
-      this.#sorted.splice(
-        this.#first((entry) => order(entry, after) >= 0),
-        0,
-        after,
-      );
+  /** Call when the row has been written or removed. */
+  update(held: Held, key = held.row === undefined ? undefined : this.keyOf(held.row)): void {
+    const before = held.entries[this.position];
+    if (before && key !== undefined && compare(before.key, key) === 0) return;
+    if (before) this.#remove(before);
+    const after = key === undefined ? undefined : { key, text: textOf(key), held, isRemoved: false };
+    if (after) this.#insert(after);
+    held.entries[this.position] = after;
+  }
+
+  #insert(entry: Entry): void {
+    const equal = this.#withKey.get(entry.text);
+    if (equal) insert(equal, entry);
+    else this.#withKey.set(entry.text, [entry]);
+    if (this.#sorted) insert(this.#sorted, entry);
+  }
+
+  #remove(entry: Entry): void {
+    const equal = this.#withKey.get(entry.text)!;
+    if (equal.length === 1) this.#withKey.delete(entry.text);
+    else equal.splice(equal.indexOf(entry), 1);
+    entry.isRemoved = true;
+    if (!this.#sorted || ++this.#removed * 2 < this.#sorted.length) return;
+    this.#sorted = this.#sorted.filter(({ isRemoved }) => !isRemoved);
+    this.#removed = 0;
   }
 
   get(query: Query) {
-    return this.found(query, 1)[0]?.row;
+    return this.found(query, 1)[0]?.held.row;
   }
   getKey(query: Query) {
-    return this.found(query, 1)[0]?.primaryKey;
+    return this.found(query, 1)[0]?.held.primaryKey;
   }
-  getAll(query?: Query, count?: number) {
-    return this.found(query, count).map(({ row }) => row);
+  getAll(query?: Query, limit?: number) {
+    return this.found(query, limit).map(({ held }) => held.row);
   }
   getAllKeys(query?: Query) {
-    return this.found(query).map(({ primaryKey }) => primaryKey);
+    return this.found(query).map(({ held }) => held.primaryKey);
   }
   count(query?: Query) {
     return this.found(query).length;
   }
 }
 
-/** `undefined` if the row has no such key: then the index does not have the row. */
-function keyAt(row: Row, path: string | readonly string[]): Key | undefined {
-  if (typeof path === "string")
-    return path.split(".").reduce((at: unknown, name) => (at as Record<string, unknown>)[name], row) as Key | undefined;
-  const parts = path.map((one) => keyAt(row, one));
-  return parts.includes(undefined) ? undefined : (parts as Key[]);
+/** Reads a key of a row: undefined if the row lacks a part of it. */
+function keyReader(path: string | readonly string[]): (row: Row) => Key | undefined {
+  if (typeof path === "string") {
+    const names = path.split(".");
+    return (row) => names.reduce((at: unknown, name) => (at as Record<string, unknown>)[name], row) as Key | undefined;
+  }
+  const readers = path.map(keyReader);
+  return (row) => {
+    const parts = readers.map((read) => read(row));
+    return parts.includes(undefined) ? undefined : (parts as Key[]);
+  };
 }
 
 class MemoryTable extends Entries {
-  readonly #indexes: ReadonlyMap<string, Entries>;
+  readonly #indexes = new Map<string, Entries>();
+  readonly #unique: Entries[] = [];
   #next = 1;
 
   constructor(
-    private readonly shape: TableShape,
+    { keyPath, autoIncrement, indexes = {} }: TableShape,
     /** Undoes the writes of the transaction, the last one first. */
     private readonly undo: (() => void)[],
   ) {
-    super();
-    this.#indexes = new Map(Object.keys(shape.indexes ?? {}).map((name) => [name, new Entries()]));
+    super(0, keyPath ? keyReader(keyPath) : () => (autoIncrement ? this.#next++ : undefined));
+    for (const [name, { keyPath, unique }] of Object.entries(indexes)) {
+      const index = new Entries(this.#indexes.size + 1, keyReader(keyPath));
+      this.#indexes.set(name, index);
+      if (unique) this.#unique.push(index);
+    }
   }
 
   index(name: string): Entries {
     return this.#indexes.get(name)!;
   }
 
-  add(row: Row, key?: Key): void {
-    const entry = this.#entryOf(row, key);
-    const isTaken = (name: string) =>
-      this.shape.indexes![name]!.unique && this.index(name).get(this.#indexed(name, entry)!.key) !== undefined;
-    if (this.get(entry.key) !== undefined || [...this.#indexes.keys()].some(isTaken))
+  add(row: Row, key = this.keyOf(row)!): void {
+    const isTaken = (index: Entries) => index.keyOf(row) !== undefined && index.count(index.keyOf(row)) > 0;
+    if (this.count(key) > 0 || this.#unique.some(isTaken))
       throw new DOMException("the table has such a row", "ConstraintError");
-    this.#write(undefined, entry);
+    this.put(row, key);
   }
 
-  put(row: Row, key?: Key): void {
-    const entry = this.#entryOf(row, key);
-    this.#write(this.found(entry.key)[0], entry);
+  put(row: Row, key = this.keyOf(row)!): void {
+    this.#write(this.found(key)[0]?.held ?? { primaryKey: key, row: undefined, entries: [] }, row);
   }
 
   delete(query: Query): void {
-    for (const entry of this.found(query)) this.#write(entry, undefined);
+    for (const { held } of this.found(query)) this.#write(held, undefined);
   }
 
-  #write(before: Entry | undefined, after: Entry | undefined): void {
-    const change = (removed: Entry | undefined, added: Entry | undefined) => {
-      this.change(removed, added);
-      for (const [name, entries] of this.#indexes)
-        entries.change(removed && this.#indexed(name, removed), added && this.#indexed(name, added));
-    };
-    change(before, after);
-    this.undo.push(() => change(after, before));
+  #write(held: Held, row: Row | undefined): void {
+    const before = held.row;
+    this.#set(held, row);
+    this.undo.push(() => this.#set(held, before));
   }
 
-  #entryOf(row: Row, given?: Key): Entry {
-    const { keyPath, autoIncrement } = this.shape;
-    const key = keyPath ? keyAt(row, keyPath)! : autoIncrement ? this.#next++ : given!;
-    return { key, primaryKey: key, row };
-  }
-
-  #indexed(name: string, { primaryKey, row }: Entry): Entry | undefined {
-    const key = keyAt(row, this.shape.indexes![name]!.keyPath);
-    return key === undefined ? undefined : { key, primaryKey, row };
+  #set(held: Held, row: Row | undefined): void {
+    held.row = row;
+    this.update(held, row === undefined ? undefined : held.primaryKey);
+    for (const index of this.#indexes.values()) index.update(held);
   }
 }
 

@@ -16,9 +16,10 @@ let keysMade = 0;
 
 const unsealed: Sealing = {
   key: async (_, id) => ({ id, key }),
-  seal: async (_key, _place, plain) => plain,
+  // Copies, as encryption makes them. Decoders copy what they read.
+  seal: async (_key, _place, plain) => new Uint8Array(plain),
   reseal: async (_key, _place, bytes) => bytes,
-  open: async (_place, bytes) => bytes,
+  open: async (_place, bytes) => new Uint8Array(bytes),
   openAll: async (_scopeId, sealed) => sealed.map(({ bytes }) => bytes),
   async assertDestroyed() {},
   ring: {

@@ -3,7 +3,7 @@
  * before or after one, and a write checks that the data it is based on has not changed.
  */
 import type { Id } from "../port.js";
-import type { DoomedKey } from "../seal/key-ring.js";
+import { type DoomedKey, destroyByScope } from "../seal/key-ring.js";
 import type { Vault } from "../seal/vault.js";
 import type { StoreDatabase, Tables } from "./tables.js";
 
@@ -21,12 +21,12 @@ export type Sealing = Pick<Vault, "key" | "seal" | "reseal" | "open" | "openAll"
 };
 
 /** Call after the transaction that removed the rows and marked the keys as doomed. */
-export async function destroyDoomed({ db, vault }: RecordContext, keys: readonly DoomedKey[]): Promise<void> {
-  for (const { scopeId, keyId } of keys) await vault.ring.destroy(scopeId, [keyId]);
-  await db.transact(["doomedKeys"], async ({ doomedKeys }) => {
-    for (const { keyId } of keys) await doomedKeys.delete(keyId);
-  });
-}
+export const destroyDoomed = ({ db, vault }: RecordContext, keys: readonly DoomedKey[]): Promise<void> =>
+  destroyByScope(vault.ring, keys, (keyIds) =>
+    db.transact(["doomedKeys"], async ({ doomedKeys }) => {
+      for (const keyId of keyIds) await doomedKeys.delete(keyId);
+    }),
+  );
 
 /** Tells loaded galleries that the print was written or erased. */
 export async function markPrintChanged(

@@ -70,6 +70,31 @@ export interface DoomedKey {
   readonly keyId: KeyId;
 }
 
+/** Each scope's keys together. A scope whose keys cannot be destroyed now does not stop the others; its error is thrown at the end. */
+export async function destroyByScope(
+  ring: Pick<KeyRing, "destroy">,
+  keys: readonly DoomedKey[],
+  /** Called with the destroyed keys of each scope. */
+  forget: (keyIds: readonly KeyId[]) => Promise<void>,
+): Promise<void> {
+  const scopes = new Map<string, KeyId[]>();
+  for (const { scopeId, keyId } of keys) {
+    const keyIds = scopes.get(scopeId);
+    if (keyIds) keyIds.push(keyId);
+    else scopes.set(scopeId, [keyId]);
+  }
+  const errors: unknown[] = [];
+  for (const [scopeId, keyIds] of scopes) {
+    try {
+      await ring.destroy(scopeId, keyIds);
+      await forget(keyIds);
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  if (errors.length > 0) throw errors[0];
+}
+
 /** Number of unwrapped keys cached for the profiles and sessions in use. */
 const KEYS_HELD = 4096;
 /** A name that cannot be a scope id: the scopes' secrets are wrapped by a separate key. */

@@ -1,7 +1,7 @@
 /** Shared by the parts of the SQL store. */
 import { StoreError } from "../errors.js";
 import type { Id } from "../port.js";
-import type { DoomedKey, KeyId } from "../seal/key-ring.js";
+import { type DoomedKey, destroyByScope, type KeyId } from "../seal/key-ring.js";
 import type { Vault } from "../seal/vault.js";
 import { type Database, FOREIGN_KEY_VIOLATION, type Queries, sqlState, UNIQUE_VIOLATION } from "./database.js";
 import type { OwnerNames } from "./names.js";
@@ -48,34 +48,17 @@ export async function doom(tx: Queries, keys: readonly DoomedKey[]): Promise<voi
   );
 }
 
-/**
- * After that transaction. Readers no longer see the rows; destroying the keys makes them unreadable in backups and logs too. A scope whose keys
- * cannot be destroyed now does not stop the others; its error is thrown at the end.
- */
-export async function destroyDoomed({ database, vault }: SqlContext, keys: readonly DoomedKey[]): Promise<void> {
-  const errors: unknown[] = [];
-  for (const [scopeId, keyIds] of byScope(keys)) {
-    try {
-      await vault.ring.destroy(scopeId, keyIds);
-      await database.query("DELETE FROM vivavoce.doomed_keys WHERE key_id = ANY($1::text[])", [keyIds]);
-    } catch (error) {
-      errors.push(error);
-    }
-  }
-  if (errors.length > 0) throw errors[0];
-}
+/** After that transaction. Readers no longer see the rows; destroying the keys makes them unreadable in backups and logs too. */
+export const destroyDoomed = ({ database, vault }: SqlContext, keys: readonly DoomedKey[]): Promise<void> =>
+  destroyByScope(vault.ring, keys, async (keyIds) => {
+    await database.query("DELETE FROM vivavoce.doomed_keys WHERE key_id = ANY($1::text[])", [keyIds]);
+  });
 
 export async function readDoomed({ database }: SqlContext): Promise<DoomedKey[]> {
   const rows = await database.query<{ key_id: string; scope_id: string }>(
     "SELECT key_id, scope_id FROM vivavoce.doomed_keys",
   );
   return rows.map(({ key_id, scope_id }) => ({ keyId: key_id, scopeId: JSON.parse(scope_id) }));
-}
-
-function byScope(keys: readonly DoomedKey[]): Map<string, KeyId[]> {
-  const scopes = new Map<string, KeyId[]>();
-  for (const { scopeId, keyId } of keys) scopes.set(scopeId, [...(scopes.get(scopeId) ?? []), keyId]);
-  return scopes;
 }
 
 /** Tells loaded galleries what has changed. Locks the scope's row until the transaction ends, so that versions become visible in order and no reader misses one. */
