@@ -1,4 +1,7 @@
-/** Modal dialogs. The browser keeps the focus inside, restores it afterwards if it can, and closes the dialog with Escape. */
+/**
+ * Modal dialogs. The browser keeps the focus inside, restores it afterwards if it can, and closes the dialog with Escape. Each open dialog has an
+ * entry in the history, so that the browser's Back closes the last one and leaves what is behind it.
+ */
 import { button, element } from "../dom.js";
 import { focusAgain } from "./focus.js";
 import { strings } from "./strings.js";
@@ -13,6 +16,24 @@ function openerOf(dialog: Element): Element | null {
   const around = opener?.closest("dialog:not([open])");
   return around ? openerOf(around) : opener;
 }
+
+const openDialogs = () => [...document.querySelectorAll("dialog")].filter(({ open }) => open);
+let isGoingBack = false;
+
+/** Closes the dialogs that the present entry of the history does not have, or leaves entries whose dialogs are closed. */
+function matchHistory(): void {
+  const wanted = (history.state as { readonly dialogs: number } | null)?.dialogs ?? 0;
+  const dialogs = openDialogs();
+  for (const dialog of dialogs.slice(wanted)) dialog.close();
+  if (wanted <= dialogs.length || isGoingBack) return;
+  isGoingBack = true;
+  history.go(dialogs.length - wanted);
+}
+
+addEventListener("popstate", () => {
+  isGoingBack = false;
+  matchHistory();
+});
 
 export interface Dialog {
   readonly element: HTMLDialogElement;
@@ -37,6 +58,7 @@ export function openDialog(heading: string, ...content: readonly Cell[]): Dialog
   );
   dialog.addEventListener("close", () => {
     dialog.remove();
+    matchHistory();
     // The button that opened the dialog may be gone: redrawn, or what it belonged to was deleted.
     if (document.activeElement !== document.body) return;
     const place = [...document.querySelectorAll<HTMLElement>("#part, dialog[open]")].at(-1);
@@ -44,6 +66,7 @@ export function openDialog(heading: string, ...content: readonly Cell[]): Dialog
   });
   document.body.append(dialog);
   openers.set(dialog, document.activeElement);
+  history.pushState({ dialogs: openDialogs().length + 1 }, "");
   dialog.showModal();
   // The heading gets the focus, so that screen readers read from the beginning and not from the first button.
   dialog.querySelector("h2")!.focus();

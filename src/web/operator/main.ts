@@ -125,7 +125,7 @@ function show(client: BoxClient, first: BoxView): void {
   const panel = element("div", { class: "part-panel", role: "tabpanel", id: "part", tabindex: -1 });
   const tabs = new Tabs(strings.parts, strings.partsLabel, panel, (chosen) => {
     part = chosen;
-    // The browser's Back leads to another part behind them.
+    // An address that was entered leads to another part behind them.
     for (const dialog of document.querySelectorAll("dialog")) dialog.close();
     keepPlace({ part, scope: scope.value });
     panel.replaceChildren(...parts[chosen]);

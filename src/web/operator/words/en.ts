@@ -77,7 +77,7 @@ export const en = {
     heading: "Live calls",
     note: "Calls in progress, oldest first. The score is from the last checkpoint.",
     none: "No call is in progress.",
-    columns: columns("Since", "From", "Heard", "Net speech", "Score", "So far", "Request"),
+    columns: columns("Since", "From", "Audio", "Net speech", "Score", "So far", "Request"),
   },
 
   decisions: {
