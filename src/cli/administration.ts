@@ -32,7 +32,7 @@ function authorizationFor(options: Place & { readonly url: string }): () => Prom
   if (options.token !== undefined) return async () => `Bearer ${options.token}`;
   if (options.clientId === undefined || options.clientSecret === undefined)
     throw new CommandError(
-      "the server requires an access token",
+      "the box requires an access token",
       "give --token, or --client-id and --client-secret of a service account from the profile page",
     );
   const { url, clientId, clientSecret } = options;

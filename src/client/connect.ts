@@ -237,7 +237,7 @@ async function mediaAnswer(response: Response) {
   try {
     json = JSON.parse(text) as JsonValue;
   } catch {
-    throw statusError(StatusCode.INTERNAL_ERROR, `the server answered HTTP ${response.status} without a gRPC status`);
+    throw statusError(StatusCode.INTERNAL_ERROR, `the box answered HTTP ${response.status} without a gRPC status`);
   }
   const answer = fromJson(AddMediaSegmentResponseSchema, json, { ignoreUnknownFields: true });
   if (!response.ok) {

@@ -32,7 +32,7 @@ export function callFailure(error: unknown): StatusError | null {
   if (code === "unavailable") return busy("the database does not answer; try again", 5);
   if (code === "contended") return busy(error.message, 1);
   if (code === "EMFILE" || code === "ENFILE" || code === "EAGAIN")
-    return busy("the server has too many open files or processes; try again", 5);
+    return busy("too many files or processes are open; try again", 5);
   if (code === "NO_WORKERS") return busy("the engine cannot start its workers; try again", 5);
   if (code === "QUEUE_FULL")
     return busy("all workers are busy and the queue is full; try again later", retrySeconds(error));
@@ -56,7 +56,7 @@ function internalReason(error: unknown): string {
   // These messages are safe to pass on: they name a profile or scope of the request, or the browser's storage, and say what to do.
   if (code === "key-lost" || code === "wrong-key" || code === "damaged" || code === "disk-full")
     return (error as Error).message;
-  if (code === "ENOSPC" || code === "53100") return "the server's disk is full";
+  if (code === "ENOSPC" || code === "53100") return "the disk is full; free some space";
   return "internal error; search the log for the request id";
 }
 

@@ -420,7 +420,7 @@ export class Dispatcher {
   }
 }
 
-const stopping = () => busy("the server is stopping", 1);
+const stopping = () => busy("the box is stopping", 1);
 
 /** A call may last hours, and its caller may be removed meanwhile. That its token expires does not end it. */
 function endIfRevoked(caller: Caller, scope: string, { ended }: Call): void {

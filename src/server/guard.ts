@@ -41,7 +41,7 @@ export function tokenGuard(verifier: Verifier): Guard {
 /** Refuses every call until the real guard is set. */
 export const closedGuard: Guard = {
   async admit() {
-    throw busy("the server is starting; try again in a second", 1);
+    throw busy("the box is starting; try again in a second", 1);
   },
 };
 

@@ -33,7 +33,7 @@ export const serverFailed = (error?: unknown): OAuthError =>
         headers: { "Retry-After": "5" },
         refusal: "databaseUnavailable",
       })
-    : new OAuthError("server_error", "the server failed; its log has the cause", { refusal: "serverFailed" });
+    : new OAuthError("server_error", "the box failed; its log has the cause", { refusal: "serverFailed" });
 
 /** The store's error, also as an operation of the box reports it. */
 const isUnavailable = (error: unknown): boolean =>

@@ -37,7 +37,7 @@ test("a call that took too long, in the engine or elsewhere: DEADLINE_EXCEEDED",
 test("a full disk is reported; other internal details are not", () => {
   for (const code of ["53100", "ENOSPC"]) {
     const full = failureOf(errorOf("could not extend file: No space left on device", code));
-    expect([full.code, full.status.message]).toEqual([StatusCode.INTERNAL_ERROR, "the server's disk is full"]);
+    expect([full.code, full.status.message]).toEqual([StatusCode.INTERNAL_ERROR, "the disk is full; free some space"]);
   }
   const cleared = "the browser closed the store, because its data was cleared; reload the page";
   for (const closed of [new StoreError("closed", cleared), new EngineError("CLOSED", "the engine is closed")])

@@ -592,7 +592,7 @@ describe("a call", () => {
 });
 
 describe("a server that stops", () => {
-  const refusal = { code: StatusCode.BUSY, message: "the server is stopping", status: { retryAfter: { seconds: 1n } } };
+  const refusal = { code: StatusCode.BUSY, message: "the box is stopping", status: { retryAfter: { seconds: 1n } } };
   const operations = {
     ...readAll,
     verify: async () => create(verify.output),
@@ -763,7 +763,7 @@ describe("a live call", () => {
   it("that has not sent its first message takes no place, and is refused when the server stops", async () => {
     const { dispatcher } = dispatcherOf(answering);
     const silent = calling(dispatcher).answers.next();
-    const refused = expect(silent).rejects.toMatchObject({ code: StatusCode.BUSY, message: "the server is stopping" });
+    const refused = expect(silent).rejects.toMatchObject({ code: StatusCode.BUSY, message: "the box is stopping" });
     const talking = calling(dispatcher, started("own"));
     expect((await talking.answers.next()).done).toBe(false);
     const stopped = dispatcher.stop(60);
