@@ -18,9 +18,13 @@ export async function profileOf(operations: Operations, scope: string, owner: Ow
   const { kind, name, tag } = owner;
   throw new CommandError(
     `no ${kind} "${name}"${tag ? ` with tag "${tag}"` : ""} is enrolled here`,
-    `enroll first: vivavoce enroll ${kind === "fraudster" ? "--fraudster " : ""}${tag ? `--tag ${quoted(tag)} ` : ""}${quoted(name)} a.wav b.wav c.wav`,
+    `enroll first: ${enrollCall(owner, "a.wav b.wav c.wav")}`,
   );
 }
+
+/** The command that enrolls this person or fraudster. */
+export const enrollCall = ({ kind, name, tag }: Owner, files: string): string =>
+  `vivavoce enroll ${kind === "fraudster" ? "--fraudster " : ""}${tag ? `--tag ${quoted(tag)} ` : ""}${quoted(name)} ${files}`;
 
 /** The names of people or fraudsters by the ids of their voiceprints. */
 export async function namesIn(

@@ -21,7 +21,7 @@ import {
   type SessionContext,
   upload,
 } from "../workflow.js";
-import { listOf, person, profileOf, recordingOf } from "./calls.js";
+import { enrollCall, listOf, person, profileOf, recordingOf } from "./calls.js";
 import { CommandError } from "./command-error.js";
 import { ExitCode } from "./exit-code.js";
 import { withOperations } from "./operations.js";
@@ -49,14 +49,18 @@ export function verifyCommand(program: Command): void {
       .description("check whether this person is speaking")
       .argument("<person>", "name of the claimed person")
       .argument("<file>", RECORDING)
-      .option("--tag <tag>", "tag of the voiceprint, if the person has several", ""),
-  ).action(async (name: string, file: string, options: CheckOptions & { tag: string }) => {
+      .option("--tag <tag>", "tag of the voiceprint, if the person has several"),
+  ).action(async (name: string, file: string, options: CheckOptions & { tag?: string }) => {
     await check(options, file, async ({ operations, context, audio }) => {
-      const profile = await profileOf(operations, options.scope, person(name, options.tag));
+      const owner = person(name, options.tag);
+      const profile = await profileOf(operations, options.scope, owner);
       const gkVoiceprintProfileId = { value: profile };
       const { result, status } = await operations.verify({ context, gkVoiceprintProfileId, ...audio });
       const notCompared = status?.message;
-      return { subject: name, result: result!, score: result!.authenticationScore, notCompared };
+      const { reason, authenticationScore: score } = result!;
+      const isUnfinished = reason === DecisionReason.NOT_ENOUGH_SEGMENTS || reason === DecisionReason.NO_SCORES;
+      const nextStep = isUnfinished && !notCompared ? `finish the enrollment: ${enrollCall(owner, "more.wav")}` : null;
+      return { subject: name, result: result!, score, notCompared, nextStep };
     });
   });
 }
@@ -124,6 +128,8 @@ interface Checked {
   readonly candidates?: ReturnType<typeof compared>["candidates"];
   /** Which prints could not be compared, and why. */
   readonly notCompared: string | undefined;
+  /** What a person can do about an answer without a score. */
+  readonly nextStep?: string | null;
 }
 
 /** Uploads, runs one check, prints it, and returns the decision as an exit code. */
@@ -144,6 +150,7 @@ export async function check(
         score,
         candidates,
         notCompared = "",
+        nextStep = null,
       } = await run({
         operations,
         context,
@@ -167,7 +174,7 @@ export async function check(
       const others = alsoMatching(candidates ?? [], subject);
       output.answer(answer, () =>
         facts([
-          ["decision", words(answer.decision).toUpperCase()],
+          ["decision", answer.decision.replaceAll("_", " ")],
           ["reason", words(answer.reason)],
           ["compared with", subject],
           ["score (cosine)", comparison.score?.toFixed(3)],
@@ -181,6 +188,7 @@ export async function check(
             .map((one, i) => [`${i + 1}.`, `${one.name ?? one.profileId}  ${ratioText(one) ?? "–"}`] as const),
           ...(others.length > 0 ? [["also match", others.join(", ")] as const] : []),
           ...(notCompared ? [["not compared", notCompared] as const] : []),
+          ...(nextStep ? [["next step", nextStep] as const] : []),
         ]),
       );
       process.exitCode = exitCodeOf(result.decision);

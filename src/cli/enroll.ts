@@ -11,7 +11,7 @@ import { type AudioOptions, mediaFormat, type PlaceOptions, withAudio, withPlace
 
 interface Options extends PlaceOptions, AudioOptions {
   readonly fraudster?: boolean;
-  readonly tag: string;
+  readonly tag?: string;
   readonly train: boolean;
 }
 
@@ -25,7 +25,7 @@ export function enrollCommand(program: Command): void {
       "WAV files (MP3, MP4, Opus and others if ffmpeg is installed); three phrases of a few seconds are enough",
     )
     .option("--fraudster", "enroll a known fraudster instead, for watchlists")
-    .option("--tag <tag>", "tag of the voiceprint, if the person has several", "")
+    .option("--tag <tag>", "tag of the voiceprint, if the person has several")
     .option("--no-train", "add the recordings without training");
   withAudio(withPlace(command)).action(enroll);
 }
@@ -46,7 +46,7 @@ async function enroll(name: string, files: string[], options: Options): Promise<
     const voices = new Voiceprints(operations, options);
     progress.start("enrolling", files.length);
     const choices = {
-      tag: options.tag,
+      tag: options.tag ?? "",
       train: options.train,
       ...(options.channel === undefined ? {} : { channel: options.channel }),
       onProgress(at: VoiceprintsProgress) {
@@ -91,7 +91,7 @@ async function enroll(name: string, files: string[], options: Options): Promise<
           `${row.netSpeechSeconds.toFixed(1)} s`,
           row.snrDb === null ? null : `${row.snrDb.toFixed(0)} dB`,
           row.remedy ? `${words(row.validity)}: ${row.remedy}` : words(row.validity),
-          row.enrolled ? "yes" : `no, ${words(row.reason)}`,
+          row.enrolled ? "yes" : refusal(row),
           row.usedForTraining === null ? null : row.usedForTraining ? "yes" : "no",
         ]),
       );
@@ -99,6 +99,12 @@ async function enroll(name: string, files: string[], options: Options): Promise<
     });
     if (options.train && !trained) process.exitCode = ExitCode.undecided;
   }).finally(() => progress.stop());
+}
+
+/** Why a recording was not added; that of bad audio is in the column before. */
+function refusal({ validity, reason }: Enrollment["segments"][number]): string {
+  if (validity !== "AUDIO_OK") return "no";
+  return `no, ${words(reason === "UNSPECIFIED" ? "FULL" : reason)}`;
 }
 
 function outcome(name: string, enrollment: Enrollment, train: boolean): string {

@@ -37,7 +37,37 @@ export function facts(rows: readonly (readonly [string, Cell])[]): string {
   return rows.map(([name, value]) => `${name.padEnd(width)}  ${value ?? "–"}`).join("\n");
 }
 
-/** `AUDIO_VALIDITY_AUDIO_TOO_SHORT`, or the short name, as words. */
-export function words(name: string): string {
-  return name.toLowerCase().replaceAll("_", " ");
-}
+/** A name of the contract, as a person says it. */
+export const words = (name: string): string => phrases[name] ?? name.toLowerCase().replaceAll("_", " ");
+
+const phrases: Readonly<Record<string, string>> = {
+  NOT_TRAINED: "not trained yet",
+  BASIC_TRAINED: "trained; more recordings make it better",
+  OPTIMAL_TRAINED: "well trained",
+  DAMAGED: "damaged: it cannot be opened",
+
+  TRAIN_NOT_POSSIBLE: "not enough speech to train",
+  TRAIN_POSSIBLE: "enough speech to train; more is better",
+  TRAIN_SUGGESTED: "enough speech to train",
+  FULL: "full: no recording can be added",
+  INCONSISTENCY: "the recordings do not sound like one person",
+
+  AUDIO_OK: "good",
+  INVALID_AUDIO: "cannot be read",
+  AUDIO_TOO_SHORT: "too little speech",
+  TOO_SHORT: "too little speech",
+  AUDIO_TOO_SOFT: "too soft",
+  AUDIO_TOO_LOUD: "too loud",
+  AUDIO_TOO_NOISY: "too noisy",
+  MULTIPLE_SPEAKERS_DETECTED: "several speakers",
+  MISSING_MODEL: "another model processed it",
+  ALREADY_ADDED: "it was added before",
+  WRONG_PRINT_TYPE: "it was processed for another print type",
+
+  NOT_ENOUGH_SEGMENTS: "the enrollment is not finished",
+  NO_SCORES: "no voiceprint to compare with",
+  VOICEPRINT_MATCH: "the voice matches",
+  VOICEPRINT_NO_MATCH: "the voice does not match",
+  FRAUDSTER_INDICATION: "a known fraudster's voice",
+  LOW_RELIABILITY: "too close to call",
+};

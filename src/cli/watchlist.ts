@@ -27,13 +27,13 @@ export function watchlistCommand(program: Command): void {
       .command("create")
       .description("create a watchlist and print its id")
       .argument("[fraudsters...]", "names of its first members (enroll them with --fraudster)")
-      .option("--tag <tag>", "name of the list", ""),
-  ).action((names: string[], options: PlaceOptions & { tag: string }) =>
+      .option("--tag <tag>", "name of the list"),
+  ).action((names: string[], options: PlaceOptions & { tag?: string }) =>
     onList({ ...options, creates: names.length === 0 }, async ({ operations, context, output }) => {
       const ids = await profilesOf(operations, options.scope, names);
       const { gkGroupId } = await operations.createWatchlist({
         context,
-        tag: options.tag,
+        tag: options.tag ?? "",
         gkVoiceprintProfileIds: ids,
       });
       output.answer({ watchlistId: gkGroupId!.value, members: ids.uniqueIds.length }, () => gkGroupId!.value);

@@ -65,6 +65,26 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     expect(json.segments[1]).toMatchObject({ validity: "AUDIO_TOO_SHORT", enrolled: false, remedy: "speak longer" });
   });
 
+  it("tells people, in their words, that an enrollment is not finished, and what to do", async () => {
+    const { out } = await run("enroll", "fay k.", ...voices("ada", 1), file("silence.wav"), "--tag", "home", ...place);
+    expect(out).toMatch(/ada-1\.wav .* good +\S? ?yes/);
+    expect(out).toMatch(/silence\.wav .* too little speech: speak longer +\S? ?no /);
+    expect((await run("people", ...place)).out).toMatch(/fay k\. .* home .* not trained yet/);
+    const verified = await run("verify", "fay k.", ...voices("ada", 4), "--tag", "home", ...place);
+    expect(verified.code).toBe(3);
+    expect(verified.out).toMatch(/reason +the enrollment is not finished\n/);
+    expect(verified.out).toMatch(/next step +finish the enrollment: vivavoce enroll --tag home 'fay k\.' more\.wav\n/);
+    await run("erase", "fay k.", ...place);
+    const verifiable = await run("verify", "ada", ...voices("ada", 4), ...place);
+    expect(verifiable.out).toMatch(/reason +the voice matches\n/);
+    expect(verifiable.out).not.toContain("next step");
+  });
+
+  it("shows in its help no default that is empty", async () => {
+    for (const command of [["enroll"], ["verify"], ["identify"], ["watchlist", "create"]])
+      expect((await run(...command, "--help")).out).toMatch(/--tag <tag>(?!.*default: "")/s);
+  });
+
   it("says of a person who was enrolled with another model what is missing, and that the print cannot be used", async () => {
     await run("enroll", "dan", ...voices("bob", 1, 2, 3), ...place);
     const { revision } = engine.behavior;
@@ -268,7 +288,7 @@ describe("enroll, verify, identify, watchlist against a box", () => {
     expect(json).toMatchObject({ rateHz, channels: 1, verdict: { enroll: "AUDIO_OK", verify: "AUDIO_OK" } });
     expect(json.grossSeconds).toBeCloseTo(3.4, 6);
     const people = await run("measure", file("silence.wav"), ...place);
-    expect(people.out).toMatch(/good enough to verify +no, audio too short: speak longer/);
+    expect(people.out).toMatch(/good enough to verify +no, too little speech: speak longer/);
   });
 
   it("demonstrates enrollment and checks", async () => {
