@@ -3,9 +3,9 @@
  * and marks the profile's key as doomed; the second gives the calls new keys, unless they were changed meanwhile, and dooms the old ones.
  */
 import { untilUncontended } from "../contention.js";
-import { SealError } from "../errors.js";
 import type { Id, OnUnopened } from "../port.js";
 import type { DoomedKey } from "../seal/key-ring.js";
+import { resealIfOpened } from "../seal/vault.js";
 import { destroyDoomed, markPrintChanged, type RecordContext } from "./context.js";
 import { withoutMembers } from "./groups.js";
 import { KEY, placeOf, type RecordingKind } from "./recordings.js";
@@ -118,16 +118,10 @@ async function replaceSessionKey(
   const resealed: { id: Id; sealed: Uint8Array }[] = [];
   let areKeysLost = false;
   for (const record of key ? left : []) {
-    try {
-      const sealed = await vault.reseal(key!, placeOf(kind, record), record.sealed);
-      if (sealed) resealed.push({ id: record.id, sealed });
-      else onUnopened(record.id);
-    } catch (error) {
-      // Lost keys and damaged recordings must not keep anybody from being erased.
-      if (!(error instanceof SealError)) throw error;
-      onUnopened(record.id);
-      areKeysLost ||= error.code !== "damaged";
-    }
+    const place = placeOf(kind, record);
+    const { resealed: sealed, isKeyLost } = await resealIfOpened(vault, key!, place, record.sealed, onUnopened);
+    if (sealed) resealed.push({ id: record.id, sealed });
+    areKeysLost ||= isKeyLost;
   }
   // Nobody can open the rest now. Restored keys can, if its key is not destroyed.
   if (areKeysLost) {

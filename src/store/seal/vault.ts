@@ -137,6 +137,25 @@ export class Vault {
   }
 }
 
+/** As `reseal`, for an erasure: lost keys and damaged records must not keep anybody from being erased. `onUnopened` is told their ids. */
+export async function resealIfOpened(
+  vault: Pick<Vault, "reseal">,
+  key: DataKey,
+  place: Place,
+  bytes: Uint8Array,
+  onUnopened: (recordId: string) => void,
+): Promise<{ readonly resealed: Uint8Array | null; readonly isKeyLost: boolean }> {
+  try {
+    const resealed = await vault.reseal(key, place, bytes);
+    if (!resealed) onUnopened(place.recordId);
+    return { resealed, isKeyLost: false };
+  } catch (error) {
+    if (!(error instanceof SealError)) throw error;
+    onUnopened(place.recordId);
+    return { resealed: null, isKeyLost: error.code !== "damaged" };
+  }
+}
+
 export function keyIdOf(bytes: Uint8Array): KeyId {
   if (bytes.length < HEADER_BYTES || (bytes[0] !== PLAIN && bytes[0] !== TURNED))
     throw new SealError("damaged", "the bytes were not sealed by this store");

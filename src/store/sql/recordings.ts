@@ -1,10 +1,10 @@
 /** Media and audio models, sealed with keys of their session. The keys are destroyed with the session's recordings. */
 import { untilUncontended } from "../contention.js";
 import { joinProcessed, splitProcessed } from "../encoding.js";
-import { SealError, StoreError } from "../errors.js";
+import { StoreError } from "../errors.js";
 import type { Id, MediaSegment, OnUnopened, PlainProcessed, ProcessedAudio, Store } from "../port.js";
 import type { DataKey, DoomedKey, KeyId } from "../seal/key-ring.js";
-import { recordingPlace } from "../seal/vault.js";
+import { recordingPlace, resealIfOpened } from "../seal/vault.js";
 import { destroyDoomed, doom, inStoreWords, readDoomed, records, type SqlContext } from "./context.js";
 import type { Queries } from "./database.js";
 import { escapeText, keyOf, rowKey, textOrNull } from "./text.js";
@@ -287,23 +287,14 @@ export async function replaceSessionKeys(
     let areKeysLost = false;
     for (const { id, data, sealed } of key ? left : []) {
       const place = recordingPlace(kind.place, { scopeId, sessionId, id: JSON.parse(data).id });
-      try {
-        const resealed = await vault.reseal(key!, place, sealed);
-        if (!resealed) {
-          onUnopened(place.recordId);
-          continue;
-        }
-        await tx.query(`UPDATE vivavoce.${kind.table} SET ${kind.sealedColumn} = $3 WHERE scope = $1 AND id = $2`, [
-          session[0],
-          id,
-          resealed,
-        ]);
-      } catch (error) {
-        // Lost keys and damaged recordings must not keep anybody from being erased.
-        if (!(error instanceof SealError)) throw error;
-        onUnopened(place.recordId);
-        areKeysLost ||= error.code !== "damaged";
-      }
+      const { resealed, isKeyLost } = await resealIfOpened(vault, key!, place, sealed, onUnopened);
+      areKeysLost ||= isKeyLost;
+      if (!resealed) continue;
+      await tx.query(`UPDATE vivavoce.${kind.table} SET ${kind.sealedColumn} = $3 WHERE scope = $1 AND id = $2`, [
+        session[0],
+        id,
+        resealed,
+      ]);
     }
     // Nobody can open the rest now. Restored keys can, if its key is not destroyed.
     if (areKeysLost) {
