@@ -25,7 +25,6 @@ interface Held {
 
 interface Entry {
   readonly key: Key;
-  readonly text: string;
   readonly held: Held;
   isRemoved: boolean;
 }
@@ -44,9 +43,15 @@ function compare(one: Key, other: Key): number {
 const order = (one: Entry, other: Entry): number =>
   compare(one.key, other.key) || compare(one.held.primaryKey, other.held.primaryKey);
 
-/** The same for equal keys only: with the length of the first part, ["a\0b", "c"] and ["a", "b\0c"] differ. */
-const textOf = (key: Key): string =>
-  typeof key === "object" ? `${String(key[0]).length} ${key.join("\0")}` : String(key);
+/** Most keys are a scope and an id, which are looked up as they are: making one text of them takes longer than finding them. */
+const scopeOf = (key: Key): Key => (typeof key === "object" ? key[0]! : NO_SCOPE);
+/** No part of a key is this. */
+const NO_SCOPE = Number.NaN;
+function restOf(key: Key): Key {
+  if (typeof key !== "object") return key;
+  // With its length, ["a\0b", "c"] and ["a", "b\0c"] differ.
+  return key.length === 2 ? key[1]! : `${String(key[1]).length} ${key.slice(1).join("\0")}`;
+}
 
 const isKey = (query: Query): query is Key =>
   typeof query === "string" || typeof query === "number" || Array.isArray(query);
@@ -71,9 +76,9 @@ function insert(entries: Entry[], entry: Entry): void {
 
 /** What can be read of a table and of an index: rows in the order of their keys, those with equal keys in the order of their primary keys. */
 class Entries {
-  /** Those with the same key, by its text. */
-  readonly #withKey = new Map<string, Entry[]>();
-  /** Once a range was read: all. Removed ones stay until they are half of all, because closing a gap moves everything after it. */
+  /** Those with the same key, by its parts. */
+  readonly #withKey = new Map<Key, Map<Key, Entry[]>>();
+  /** Once a range was read: all. Removed ones stay until the next range is read: closing a gap moves everything after it. */
   #sorted: Entry[] | null = null;
   #removed = 0;
 
@@ -85,17 +90,14 @@ class Entries {
   ) {}
 
   protected found(query: Query, limit = Number.POSITIVE_INFINITY): readonly Entry[] {
-    if (isKey(query)) return this.#withKey.get(textOf(query)) ?? [];
-    this.#sorted ??= [...this.#withKey.values()].flat().sort(order);
-    const isPassed = ({ key }: Entry) => query && compare(key, query.upper) >= (query.upperOpen ? 0 : 1);
-    const found: Entry[] = [];
-    let at = query ? first(this.#sorted, ({ key }) => compare(key, query.lower) >= (query.lowerOpen ? 1 : 0)) : 0;
-    for (; at < this.#sorted.length && found.length < limit; at++) {
-      const entry = this.#sorted[at]!;
-      if (isPassed(entry)) break;
-      if (!entry.isRemoved) found.push(entry);
-    }
-    return found;
+    if (isKey(query)) return this.#withKey.get(scopeOf(query))?.get(restOf(query))?.slice(0, limit) ?? [];
+    this.#sorted ??= [...this.#withKey.values()].flatMap((scope) => [...scope.values()].flat()).sort(order);
+    if (this.#removed > 0) this.#closeGaps();
+    const from = query ? first(this.#sorted, ({ key }) => compare(key, query.lower) >= (query.lowerOpen ? 1 : 0)) : 0;
+    const to = query
+      ? first(this.#sorted, ({ key }) => compare(key, query.upper) >= (query.upperOpen ? 0 : 1))
+      : this.#sorted.length;
+    return this.#sorted.slice(from, Math.min(to, from + limit));
   }
 
   /** Call when the row has been written or removed. */
@@ -103,25 +105,34 @@ class Entries {
     const before = held.entries[this.position];
     if (before && key !== undefined && compare(before.key, key) === 0) return;
     if (before) this.#remove(before);
-    const after = key === undefined ? undefined : { key, text: textOf(key), held, isRemoved: false };
+    const after = key === undefined ? undefined : { key, held, isRemoved: false };
     if (after) this.#insert(after);
     held.entries[this.position] = after;
   }
 
   #insert(entry: Entry): void {
-    const equal = this.#withKey.get(entry.text);
+    const [scope, rest] = [scopeOf(entry.key), restOf(entry.key)];
+    const inScope = this.#withKey.get(scope) ?? new Map<Key, Entry[]>();
+    this.#withKey.set(scope, inScope);
+    const equal = inScope.get(rest);
     if (equal) insert(equal, entry);
-    else this.#withKey.set(entry.text, [entry]);
+    else inScope.set(rest, [entry]);
     if (this.#sorted) insert(this.#sorted, entry);
   }
 
   #remove(entry: Entry): void {
-    const equal = this.#withKey.get(entry.text)!;
-    if (equal.length === 1) this.#withKey.delete(entry.text);
-    else equal.splice(equal.indexOf(entry), 1);
+    const [scope, rest] = [scopeOf(entry.key), restOf(entry.key)];
+    const inScope = this.#withKey.get(scope)!;
+    const equal = inScope.get(rest)!;
+    equal.splice(equal.indexOf(entry), 1);
+    if (equal.length === 0) inScope.delete(rest);
+    if (inScope.size === 0) this.#withKey.delete(scope);
     entry.isRemoved = true;
-    if (!this.#sorted || ++this.#removed * 2 < this.#sorted.length) return;
-    this.#sorted = this.#sorted.filter(({ isRemoved }) => !isRemoved);
+    if (this.#sorted && ++this.#removed * 2 > this.#sorted.length) this.#closeGaps();
+  }
+
+  #closeGaps(): void {
+    this.#sorted = this.#sorted!.filter(({ isRemoved }) => !isRemoved);
     this.#removed = 0;
   }
 

@@ -11,11 +11,11 @@ export interface MemoryStoreOptions {
   readonly now?: () => number;
 }
 
-const key = { type: "none" };
-let keysMade = 0;
+/** Everything is "sealed" with it. */
+const noKey = { id: "none", key: { type: "none" } };
 
 const unsealed: Sealing = {
-  key: async (_, id) => ({ id, key }),
+  key: async () => noKey,
   // Copies, as encryption makes them. Decoders copy what they read.
   seal: async (_key, _place, plain) => new Uint8Array(plain),
   reseal: async (_key, _place, bytes) => bytes,
@@ -23,7 +23,7 @@ const unsealed: Sealing = {
   openAll: async (_scopeId, sealed) => sealed.map(({ bytes }) => bytes),
   async assertDestroyed() {},
   ring: {
-    create: async () => ({ id: String(++keysMade), key }),
+    create: async () => noKey,
     async destroy() {},
     shelf: { destroyedOf: async () => new Set() },
   },

@@ -77,14 +77,11 @@ export async function destroyByScope(
   /** Called with the destroyed keys of each scope. */
   forget: (keyIds: readonly KeyId[]) => Promise<void>,
 ): Promise<void> {
-  const scopes = new Map<string, KeyId[]>();
-  for (const { scopeId, keyId } of keys) {
-    const keyIds = scopes.get(scopeId);
-    if (keyIds) keyIds.push(keyId);
-    else scopes.set(scopeId, [keyId]);
-  }
+  const scopes = new Map(keys.map(({ scopeId }) => [scopeId, new Set<KeyId>()]));
+  for (const { scopeId, keyId } of keys) scopes.get(scopeId)!.add(keyId);
   const errors: unknown[] = [];
-  for (const [scopeId, keyIds] of scopes) {
+  for (const [scopeId, ids] of scopes) {
+    const keyIds = [...ids];
     try {
       await ring.destroy(scopeId, keyIds);
       await forget(keyIds);
