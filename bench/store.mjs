@@ -1,5 +1,5 @@
 // What each call of a store costs: in memory, embedded in a folder, and in a PostgreSQL.
-//   npm run build && node bench/store.mjs [--sessions 2000] [--only memory,embedded] [--postgres postgres://… of an empty database for voices and keys]
+//   npm run build && node bench/store.mjs [--sessions 1000] [--only memory,embedded] [--postgres postgres://… of an empty database for voices and keys]
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { median, random } from "./measure.mjs";
 const { values } = parseArgs({
   options: { sessions: { type: "string" }, only: { type: "string" }, postgres: { type: "string" } },
 });
-const SESSIONS = Number(values.sessions ?? 2000);
+const SESSIONS = Number(values.sessions ?? 1000);
 /** Calls that are timed together, and a median of these. */
 const BATCH = Math.max(1, Math.round(SESSIONS / 40));
 const SCOPE = "bench";
