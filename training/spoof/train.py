@@ -27,6 +27,7 @@ D = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 GROUPS = {"kokoro": "kokoro", "hibari": "kokoro", "espeak": "classic", "flite": "classic", "festival": "classic", "nanotts": "classic", "openjtalk": "classic",
           "world": "parametric", "codec2": "parametric", "hifigan-16": "hifigan", "hifigan-varied": "hifigan"}  # fmt: skip
 COLUMNS = {32: 4}  # of a frame, where a picture of so many bins has several
+REACHES = 2, 6, 29  # frames around loud ones that are kept too
 SURE = 1.0  # least score, on the right side, that a teacher's is taken for
 OPTIONS = dict(rate=2e-3, decay=0.05, size=256, mixup=0.3, copies=0.5, made=0.0, blend=0.3, blends=("magnitudes",), clean=0.7, line=0.15, speed=0.12, coded=0.2, apart=0.5, told=0.15, bands=0.15, top=0.25, times=20, contrast=0.12, drop=0.3, floor=FLOOR, labels=0.3, hint=0.5, away=1.0, slow=0.2, sharp=0.0, rivals=(), spoken=False, said=0.0)
 
@@ -130,18 +131,20 @@ class Draw:
         self.families.learn(family, bad[pairs:])
 
 
-def net_speech(features):
-    """Frames as the engine's voice activity keeps them, roughly: loud ones and their surroundings, threshold and reach drawn for each clip of the first
-    half of the batch, the same for the clip opposite.
-    -> for each place of a clip the frame that moves there, kept ones together and in turn; how many are kept."""
+def net_speech(features, below=None, reach=None):
+    """Frames as the engine's voice activity keeps them, roughly: loud ones (at most `below` under the loudest) and their surroundings (`reach`, of REACHES). Where these are not given they are drawn for
+    each clip of the first half of the batch, the same for the clip opposite.
+    -> for each place of a clip the frame that moves there, kept ones in turn, again and again; how many are kept."""
     b, t, _ = features.shape
+    drawn = lambda x: x.repeat(2, 1)
     energy = torch.logsumexp(features, 2)
-    loud = energy.quantile(0.95, 1, keepdim=True) - torch.empty(b // 2, 1, device=features.device).uniform_(4.5, 8.5).repeat(2, 1)  # 20 to 37 dB
-    keep = (energy > loud).float()[:, None]
-    reach = torch.randint(0, 3, (b // 2, 1), device=features.device).repeat(2, 1)
-    near = [F.max_pool1d(keep, 2 * r + 1, 1, r)[:, 0] for r in (2, 6, 29)]
+    below = drawn(torch.empty(b // 2, 1, device=features.device).uniform_(4.5, 8.5)) if below is None else below  # 20 to 37 dB
+    keep = (energy > energy.quantile(0.95, 1, keepdim=True) - below).float()[:, None]
+    reach = drawn(torch.randint(0, 3, (b // 2, 1), device=features.device)) if reach is None else torch.full((b, 1), reach, device=features.device)
+    near = [F.max_pool1d(keep, 2 * r + 1, 1, r)[:, 0] for r in REACHES]
     keep = torch.where(reach == 0, near[0], torch.where(reach == 1, near[1], near[2])) > 0
-    return torch.argsort((~keep).int(), dim=1, stable=True), keep.sum(1)
+    order, count = torch.argsort((~keep).int(), dim=1, stable=True), keep.sum(1)
+    return order.gather(1, torch.arange(t, device=features.device)[None] % count[:, None].clamp(min=1)), count
 
 
 def placed(features, order):
@@ -207,7 +210,6 @@ class Material:
             replayed[:half], replayed[half:] = 0, 1
         found = self.fronts(self.way(at_speed(x, speed), replayed))
         order, count = net_speech(found["mel"])
-        order = order.gather(1, torch.arange(order.shape[1], device=D)[None] % count[:, None].clamp(min=1))
         return {k: placed(found[k], order) for k in self.wanted}, count
 
     def batch(self, size):

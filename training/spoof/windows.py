@@ -1,4 +1,4 @@
-"""EER of float networks on recordings of DEV or LEFT, over four lines, where the accelerator is: to choose before anything is rounded.
+"""EER of float networks on recordings of DEV or LEFT, over four lines, where the accelerator is: to choose before anything is rounded. Of a window only speech is kept, as in the engine (LOG.md 35).
 
 python3 windows.py pack DIR OUT                  DIR: extract.py's folder. OUT-<k>.bin (FLAC clips) + .json: windows of 3.2 s of every genuine recording and attack, at most four
 python3 windows.py score OUT SCORES.json NETWORK.pt…   as recorded, through G.711, GSM and Opus at 12 kbit/s; a recording's score is the mean of its windows'. a.pt+b.pt is the mean of
@@ -12,6 +12,7 @@ import numpy as np
 
 CLIP, MOST = int(3.2 * 16000), 4
 LINES = ("none", "g711", "gsm", "opus")
+SPEECH = 6.5, 1  # what is kept of a window: train.net_speech's middle
 
 
 def pack(folder, out):
@@ -37,6 +38,7 @@ def score(name, out, *networks):
     from bank import _coded, _decode
     from channel import mulaw
     from network import Fronts, prepared, restored
+    from train import net_speech, placed
     from vocoders import levelled
 
     shards = sorted(glob.glob(name + "-*.json"))
@@ -57,7 +59,9 @@ def score(name, out, *networks):
             found = {n: [] for n in alone}
             for part in x.split(128):
                 y = levelled(part.float() / 32768)
-                seen = {k: prepared(v) for k, v in fronts(mulaw(y) if line == "g711" else y).items()}
+                seen = fronts(mulaw(y) if line == "g711" else y)
+                order, _ = net_speech(seen["mel"], *SPEECH)
+                seen = {k: prepared(placed(v, order)) for k, v in seen.items()}
                 with torch.autocast(d.type, torch.bfloat16, enabled=d.type == "cuda"):
                     for n, net in nets.items():
                         found[n].append(net(seen).float().cpu().numpy())
