@@ -59,10 +59,14 @@ export async function listen(options: ListenOptions) {
   const connections = new Connections(options);
   const dropped = new CallRates(DROPPED_PER_SECOND, DROPPED_AT_ONCE);
   const handler: NodeHandler = (request, response) => {
-    limitReading(request, options.readSeconds(request));
+    const readLimit = limitReading(request, options.readSeconds(request));
     // An HTTP/2 response reports this only when its stream closes, which may never happen. Before Node does, which would
     // read on without a limit.
-    ("stream" in request ? request.stream : response).prependOnceListener("finish", () => endUnread(request, dropped));
+    ("stream" in request ? request.stream : response).prependOnceListener("finish", () => {
+      // A request does not report that its connection closes after the response. The timer would keep both, with what was received.
+      clearTimeout(readLimit);
+      endUnread(request, dropped);
+    });
     if (!("stream" in request)) closeUnlessRead(request, response as ServerResponse);
     if (request.rawHeaders.length <= 2 * MOST_HEADERS) return options.handler(request, response);
     response.writeHead(431, { "content-type": "text/plain" });
@@ -173,7 +177,7 @@ function closeUnlessRead(request: IncomingMessage, response: ServerResponse): vo
 }
 
 /** A sender that trickles single bytes can hold a connection only for a limited time. */
-function limitReading(request: NodeRequest, seconds: number): void {
+function limitReading(request: NodeRequest, seconds: number): NodeJS.Timeout {
   const source = "stream" in request ? request.stream : request;
   const timer = setTimeout(() => {
     // A request without a body is never read, and its response may take long.
@@ -184,6 +188,7 @@ function limitReading(request: NodeRequest, seconds: number): void {
   const done = () => clearTimeout(timer);
   source.once("end", done);
   source.once("close", done);
+  return timer;
 }
 
 /**

@@ -7,6 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import tls from "node:tls";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, test, vi } from "vitest";
 import { type ListenOptions, listen, type NodeHandler, type NodeResponse } from "../../src/server/listen.js";
 import { writeCertificate } from "./certificate.js";
@@ -578,6 +580,34 @@ test("of refused requests, all clients together have 16 MB read and 1 MB a secon
   // Of each: one more piece, and what Node holds of the next.
   expect(read).toBeLessThan(16 + seconds + requests * (2 / 16));
   for (const { socket } of answered) socket.destroy();
+  await port.close();
+});
+
+test("nothing is kept of a refused request whose connection has closed", async () => {
+  const kept: WeakRef<object>[] = [];
+  const port = await listen({
+    ...patient,
+    handler: (request, response) => {
+      kept.push(new WeakRef(request));
+      response.statusCode = 401;
+      response.end("refused");
+    },
+    upgrade: (_, socket) => socket.destroy(),
+  });
+  // More than are read to the end.
+  const sent = await Promise.all(Array.from({ length: 40 }, () => posting(port.port, 1 << 20, "")));
+  for (const { socket } of sent) socket.destroy();
+  setFlagsFromString("--expose-gc");
+  const gc: () => void = runInNewContext("gc");
+  // Well before `readSeconds`.
+  await vi.waitUntil(
+    () => {
+      gc();
+      return kept.every((request) => request.deref() === undefined);
+    },
+    { timeout: 10_000, interval: 500 },
+  );
+  expect(kept).toHaveLength(40);
   await port.close();
 });
 
