@@ -162,13 +162,16 @@ function continueWhenRead(request: IncomingMessage, response: ServerResponse): v
   };
 }
 
+/** Over HTTP/1.1, a request without a length comes in chunks, of which nobody knows how many follow. */
+const mayBeLong = ({ headers }: NodeRequest) =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"]) > DROPPED_BYTES;
+
 /**
  * A response before the end of a long request says that the connection closes: the rest may never be read, and what comes
  * after it could not be answered.
  */
 function closeUnlessRead(request: IncomingMessage, response: ServerResponse): void {
-  const { "content-length": length, "transfer-encoding": coding, expect } = request.headers;
-  if (coding === undefined && expect === undefined && !(Number(length) > DROPPED_BYTES)) return;
+  if (!mayBeLong(request) && request.headers.expect === undefined) return;
   const { writeHead } = response;
   response.writeHead = (...head: unknown[]) => {
     if (!request.complete) response.shouldKeepAlive = false;
@@ -199,8 +202,8 @@ const UNREAD_MS = 500;
 /** The rest of a request that is read in any case, so that its connection can be used again. */
 const DROPPED_BYTES = 65_536;
 /**
- * How many more pieces (of up to 64 KB) are read for all clients together: many of them see a response only when they have
- * sent everything. But anybody may send requests that are refused, and to read 1 MB takes milliseconds.
+ * How many pieces (of up to 64 KB) of longer requests are read for all clients together: many of them see a response only when
+ * they have sent everything. But anybody may send requests that are refused, and to read 1 MB takes milliseconds.
  */
 const DROPPED_AT_ONCE = 256;
 const DROPPED_PER_SECOND = 16;
@@ -227,16 +230,25 @@ function endUnread(request: NodeRequest, dropped: CallRates): void {
       if (socket.writableEnded) socket.destroySoon();
     });
   }
-  // Of a request that is known to be longer, the first piece already counts.
-  let bytes = Number(request.headers["content-length"]) > DROPPED_BYTES ? DROPPED_BYTES : 0;
-  source.on("data", (piece: Buffer) => {
-    bytes += piece.length;
-    // What is not read keeps the client from sending more.
-    if (bytes > DROPPED_BYTES && dropped.take("all") !== null) source.pause();
-  });
-  // Node reads a request on its own, to the end, unless somebody else has begun to.
-  source.read();
   for (const event of ["end", "error", "close"]) source.once(event, () => clearTimeout(timer));
+  // Of a long request every piece counts, from the first.
+  let bytes = mayBeLong(request) && !request.complete ? Number.POSITIVE_INFINITY : 0;
+  const mayRead = () => bytes <= DROPPED_BYTES || dropped.take("all") === null;
+  if (mayRead()) {
+    source.on("data", (piece: Buffer) => {
+      bytes += piece.length;
+      // What is not read keeps the client from sending more.
+      if (!mayRead()) source.pause();
+    });
+    // Node reads a request on its own, to the end, unless somebody else has begun to.
+    source.read();
+  } else {
+    // Neither we nor Node (`_dump`) read on. What has arrived is dropped.
+    source._read = () => {};
+    (request as { _dump?: () => void })._dump = () => {};
+    source.read();
+    source.pause();
+  }
 }
 
 /** Whether a quiet connection waits for no response, or does not read one. A response with no bytes left to send is still being made. */
@@ -435,9 +447,10 @@ const HTTP2_PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 function routeByFirstBytes(socket: Socket, seconds: number, route: (isHttp2: boolean) => void): void {
   const timer = setTimeout(() => socket.destroy(), seconds * 1000);
   socket.once("close", () => clearTimeout(timer));
-  let seen = Buffer.alloc(0);
+  let seen: Buffer = Buffer.alloc(0);
   const look = (chunk: Buffer) => {
-    seen = Buffer.concat([seen, chunk]);
+    // The first piece nearly always has the whole beginning, and may be 64 KB.
+    seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
     const start = seen.subarray(0, HTTP2_PREFACE.length).toString("latin1");
     if (start.length < HTTP2_PREFACE.length && HTTP2_PREFACE.startsWith(start)) return;
     clearTimeout(timer);
