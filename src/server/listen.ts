@@ -1,3 +1,4 @@
+import { constants } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
@@ -9,7 +10,7 @@ import http2, {
 } from "node:http2";
 import net, { type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import tls, { type TLSSocket } from "node:tls";
+import tls from "node:tls";
 import { CallRates } from "../token/call-rates.js";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -26,6 +27,8 @@ export interface ListenOptions {
   readonly host: string;
   readonly port: number;
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  /** Whether an address may begin another TLS handshake, which costs more than most requests; always if not set. */
+  readonly mayHandshake?: (address: string) => boolean;
   readonly headerSeconds: number;
   /** How long a connection without traffic stays open if nobody is working for it; 300 if not set. */
   readonly idleSeconds?: number;
@@ -101,26 +104,30 @@ export async function listen(options: ListenOptions) {
     if (isHttp2) connections.left(socket);
     (isHttp2 ? http2Server : http1).emit("connection", socket);
   };
-  const server = options.tls ? tls.createServer(tlsOptions(options, options.tls)) : net.createServer();
-  server.on("connection", (socket) => {
+  const encrypted = options.tls ? tls.createServer(tlsOptions(options, options.tls)) : null;
+  // A handshake failed or took too long.
+  encrypted?.on("tlsClientError", (_, socket) => socket.destroy());
+  encrypted?.on("secureConnection", (socket) => {
+    socket.on("error", () => socket.destroy());
+    connections.connected(socket);
+    serve(socket, socket.alpnProtocol === "h2");
+  });
+  const server = net.createServer((socket) => {
     connections.opened(socket);
     socket.on("error", () => socket.destroy());
     socket.setNoDelay(true);
-  });
-  // A handshake failed or took too long.
-  server.on("tlsClientError", (_, socket: TLSSocket) => socket.destroy());
-  server.on(options.tls ? "secureConnection" : "connection", (socket: Socket | TLSSocket) => {
-    socket.on("error", () => socket.destroy());
-    connections.connected(socket);
-    if ("alpnProtocol" in socket) serve(socket, socket.alpnProtocol === "h2");
-    else routeByFirstBytes(socket, options.headerSeconds, (isHttp2) => serve(socket, isHttp2));
+    if (!encrypted) {
+      connections.connected(socket);
+      routeByFirstBytes(socket, options.headerSeconds, (isHttp2) => serve(socket, isHttp2));
+    } else if (options.mayHandshake?.(socket.remoteAddress ?? "") ?? true) encrypted.emit("connection", socket);
+    else socket.destroy();
   });
   await listening(server, options);
   return {
     port: (server.address() as AddressInfo).port,
     /** Reads certificate and key again. */
     reloadTls(): void {
-      if (server instanceof tls.Server) server.setSecureContext(certificateOf(options.tls!));
+      encrypted?.setSecureContext(tlsOptions(options, options.tls!));
     },
     /** Accepts no new connections; idle ones end, busy ones end after their responses. Resolves when all have ended. */
     async close(): Promise<void> {
@@ -466,13 +473,16 @@ function routeByFirstBytes(socket: Socket, seconds: number, route: (isHttp2: boo
 
 type Files = NonNullable<ListenOptions["tls"]>;
 
-const certificateOf = ({ cert, key }: Files) => ({ cert: readFileSync(cert), key: readFileSync(key) });
-
-const tlsOptions = ({ headerSeconds }: ListenOptions, files: Files): tls.TlsOptions => ({
-  ...certificateOf(files),
+const tlsOptions = ({ headerSeconds }: ListenOptions, { cert, key }: Files): tls.TlsOptions => ({
+  cert: readFileSync(cert),
+  key: readFileSync(key),
   ALPNProtocols: ["h2", "http/1.1"],
   handshakeTimeout: headerSeconds * 1000,
   minVersion: "TLSv1.2",
+  // Every client has one of them. Of the others that Node accepts, P-521 costs the server ten times as much.
+  ecdhCurve: "X25519:P-256",
+  // A client of TLS 1.2 could ask for one handshake after another on its connection.
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
 });
 
 async function listening(server: net.Server, { host, port, refused }: ListenOptions): Promise<void> {

@@ -4,6 +4,7 @@ import type { LiveOperations, Operations } from "../contract/operations.js";
 import type { ModelInfo } from "../engine/port.js";
 import { CallRates } from "../token/call-rates.js";
 import { createPeerAddress, type PeerAddress } from "../token/peer-address.js";
+import { networkOf } from "../token/throttle.js";
 import type { FieldRate } from "../voiceprint/field-rates.js";
 import { createApp, createNodeHandler } from "./app.js";
 import type { AppParts, WebApp } from "./app-parts.js";
@@ -16,7 +17,7 @@ import { LiveCalls } from "./limits/live-calls.js";
 import { UploadBudget } from "./limits/upload-budget.js";
 import { WorkQueue } from "./limits/work-queue.js";
 import { headerOf, listen, type NodeRequest, type OpenPort, pathOf } from "./listen.js";
-import type { Log } from "./log.js";
+import { type Log, limitedLog } from "./log.js";
 import { ServerMetrics } from "./metrics.js";
 import { LIVE_PATH, liveSocketRoute } from "./websocket/live-socket.js";
 import { Sockets } from "./websocket/sockets.js";
@@ -100,10 +101,17 @@ export class Service {
   /** Opens the port. */
   async listen(): Promise<void> {
     const { limits, host, port, tls } = this.config;
+    const handshakes = new CallRates(limits.callsPerSecond, limits.callBurst);
+    const log = limitedLog(this.parts.log);
     this.#openPort = await listen({
       host,
       port,
       tls,
+      mayHandshake: (address) => {
+        if (handshakes.take(networkOf(address)) === null) return true;
+        log.warn("a TLS connection was refused: its address opens more than limits.callsPerSecond", { address });
+        return false;
+      },
       headerSeconds: limits.headerSeconds,
       readSeconds: (request) => readSeconds(request, limits),
       upgrade: this.sockets.upgrade,

@@ -77,6 +77,40 @@ describe("under TLS", () => {
     expect(stderr).toMatch(/CN=second/);
   });
 
+  /** Connects, and waits for the first byte: over TLS 1.3, a client knows only then that the server has accepted it. */
+  const shake = async (url: string, options: tls.ConnectionOptions = {}) => {
+    const { port, hostname } = new URL(url);
+    const socket = tls.connect({ port: Number(port), host: hostname, ca: await readFile(ca), ...options });
+    socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    await once(socket, "data");
+    return socket;
+  };
+
+  it("expensive handshakes are refused: other curves, and one after another on a connection", async () => {
+    for (const ecdhCurve of ["X25519", "P-256"]) (await shake(rehearsal.service.url, { ecdhCurve })).destroy();
+    for (const ecdhCurve of ["P-384", "P-521", "X448"])
+      for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const)
+        await expect(shake(rehearsal.service.url, { ecdhCurve, maxVersion })).rejects.toThrow(/handshake failure/);
+    const socket = await shake(rehearsal.service.url, { maxVersion: "TLSv1.2" });
+    const failed = once(socket, "error");
+    socket.renegotiate({ rejectUnauthorized: true }, () => {});
+    expect(String(await failed)).toContain("no renegotiation");
+  });
+
+  it("an address may begin as many handshakes as one client calls; further ones are cut off and logged", async () => {
+    const tlsFiles = { cert: ca, key: join(folder, "key.pem") };
+    const limited = rehearse({}, { tls: tlsFiles, limits: { callsPerSecond: 0.01, callBurst: 3 } });
+    await limited.service.listen();
+    for (let i = 0; i < 3; i++) (await shake(limited.service.url)).destroy();
+    await expect(shake(limited.service.url)).rejects.toMatchObject({ code: "ECONNRESET" });
+    expect(limited.logged.at(-1)).toMatchObject({ level: "warn", address: "127.0.0.1" });
+    await limited.service.stop();
+    const unlimited = rehearse({}, { tls: tlsFiles, limits: { callsPerSecond: 0, callBurst: 1 } });
+    await unlimited.service.listen();
+    for (let i = 0; i < 3; i++) (await shake(unlimited.service.url)).destroy();
+    await unlimited.service.stop();
+  });
+
   it("log and metric show when the certificate in use expires, and that it has", async () => {
     const expiry = async () =>
       /^vivavoce_certificate_expiry_timestamp_seconds (\d+)$/m.exec(
