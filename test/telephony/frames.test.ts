@@ -72,7 +72,14 @@ describe("AudioSocket", () => {
     expect(wide.receive(Buffer.from([0x12, 0, 2, 1, 2])).events[0]).toMatchObject({ format: { rate: 16_000 } });
     expect(() => new AudioSocketSession(() => null).receive(encodeFrame(FrameType.UUID, idBytes))).toThrow(/announced/);
     expect(() => new AudioSocketSession(() => ({})).receive(encodeFrame(FrameType.AUDIO, slin))).toThrow(DialectError);
-    expect(() => new AudioSocketSession(() => ({})).receive(Buffer.from([0x42, 0, 0]))).toThrow(/UUID/);
+    // Before a call is known, only the head of the UUID packet is waited for: anybody can connect.
+    for (const [head, fault] of [
+      [[0x42, 0, 0], /first packet must be the UUID .* got kind 0x42/],
+      [[0x00, 0, 0], /first packet must be the UUID .* got kind 0x00/],
+      [[0x03, 0, 1], /first packet must be the UUID .* got kind 0x03/],
+      [[0x01, 0xff, 0xff], /must have 16 bytes, got 65535/],
+    ] as const)
+      expect(() => new AudioSocketSession(() => ({})).receive(Uint8Array.from(head))).toThrow(fault);
   });
 
   it("ignores packets of other kinds during a call, such as silence", () => {

@@ -46,6 +46,7 @@ export class AudioSocketSession extends DialectSession {
     for (let at = 0; ; ) {
       const left = this.#rest.subarray(at);
       const length = left.length < HEAD_BYTES ? Number.POSITIVE_INFINITY : (left[1]! << 8) | left[2]!;
+      if (this.#uuid === null && left.length >= HEAD_BYTES) checkFirst(left[0]!, length);
       if (left.length < HEAD_BYTES + length) {
         this.#rest = left.slice();
         return { events, replies: [] };
@@ -66,7 +67,6 @@ export class AudioSocketSession extends DialectSession {
   }
 
   #identify(payload: Uint8Array): void {
-    if (payload.length !== 16) throw new DialectError(`a UUID packet must have 16 bytes, got ${payload.length}`);
     if (this.#uuid !== null) throw new DialectError("the UUID was sent twice");
     const hex = Buffer.from(payload).toString("hex");
     this.#uuid = [0, 8, 12, 16, 20].map((from, i) => hex.slice(from, [8, 12, 16, 20, 32][i])).join("-");
@@ -75,16 +75,13 @@ export class AudioSocketSession extends DialectSession {
   }
 
   #audio(kind: number, payload: Uint8Array, events: CallEvent[]): void {
-    if (this.#uuid === null)
-      throw new DialectError(
-        `the first packet must be the UUID (kind 0x01), got kind 0x${kind.toString(16).padStart(2, "0")}`,
-      );
     const rate = RATES.get(kind);
     // Other kinds, such as 0x02 for silence, say nothing that a call needs.
     if (rate === undefined) return;
     if (this.#rate === null) {
       this.#rate = rate;
-      const fields = { ...this.announced(this.#uuid), callId: this.#uuid };
+      const uuid = this.#uuid!;
+      const fields = { ...this.announced(uuid), callId: uuid };
       events.push({ kind: "start", fields, format: { encoding: "pcm16", rate, channels: 1 } });
     }
     if (rate === this.#rate) events.push({ kind: "audio", bytes: payload });
@@ -99,4 +96,13 @@ export class AudioSocketSession extends DialectSession {
   override leave(): readonly Frame[] {
     return [Uint8Array.of(HANGUP, 0, 0)];
   }
+}
+
+/** Anybody can connect: before a call is known, nothing is kept, and no flood of other packets is read. */
+function checkFirst(kind: number, length: number): void {
+  if (kind !== UUID)
+    throw new DialectError(
+      `the first packet must be the UUID (kind 0x01), got kind 0x${kind.toString(16).padStart(2, "0")}`,
+    );
+  if (length !== 16) throw new DialectError(`a UUID packet must have 16 bytes, got ${length}`);
 }
