@@ -2,9 +2,9 @@
 // Before they are counted, more of them are sent (--warm), until Node has compiled the code. What the process takes while
 // nobody asks is not counted: a refused body is cut off after half a second, in which the box does other things. Two kinds are
 // also sent to a bare Node server: /healthz, to show how fast the machine is, and a part of the model, whose cost is mostly
-// the kernel's copying. Linux.
+// the kernel's copying. TLS handshakes are those of the box's listener alone. The RTP rows count 64 packets as one request. Linux, openssl.
 //   npm run build && node bench/unauthenticated.mjs [--requests 1000] [--warm 3000] [--store FOLDER] [--only PATTERN] [--json]
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import http from "node:http";
 import http2 from "node:http2";
 import { setTimeout } from "node:timers/promises";
@@ -13,6 +13,7 @@ import { parseArgs } from "node:util";
 import { startBox, startServer } from "./box.mjs";
 import { atMost } from "./measure.mjs";
 import { printJson, printTable } from "./table.mjs";
+import { LINES, lineKinds, startTlsPort, tlsKinds } from "./unauthenticated-connections.mjs";
 
 const { values: options } = parseArgs({
   options: {
@@ -29,7 +30,9 @@ const IDLE_MS = 10_000;
 const TARGET_MS = 1;
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-const box = await startBox(options.store, 'trustProxy=["127.0.0.1"]');
+const box = await startBox(options.store, 'trustProxy=["127.0.0.1"]', `telephony=${JSON.stringify(LINES)}`);
+const ecdsa = await startTlsPort("ec", "-pkeyopt", "ec_paramgen_curve:P-256");
+const rsa = await startTlsPort("rsa:2048");
 const { url, application } = box;
 const agent = new http.Agent({ keepAlive: true, maxSockets: CONCURRENT });
 
@@ -53,6 +56,7 @@ const framed = (field, text) => {
 };
 const GRPC = { "content-type": "application/grpc", te: "trailers" };
 const model = readdirSync(here("../dist/page/models"))[0];
+const modelBytes = statSync(here(`../dist/page/models/${model}`)).size;
 const script = readdirSync(here("../dist/page/assets"), { recursive: true }).find((name) => name.endsWith(".js"));
 
 /** As many as fit into a header, or into another length. */
@@ -70,6 +74,23 @@ const SOCKET = {
   "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
   "sec-websocket-protocol": "vivavoce.live.v1",
 };
+/** Headers of Genesys. Who knows the API key is no stranger, but it is sent in clear; nobody else gets as far. */
+function wronglySigned() {
+  const names = [
+    "@request-target",
+    "audiohook-session-id",
+    "audiohook-organization-id",
+    "audiohook-correlation-id",
+    "x-api-key",
+  ];
+  const now = Math.floor(Date.now() / 1000);
+  return {
+    ...Object.fromEntries(names.slice(1).map((name) => [name, "x"])),
+    "x-api-key": LINES.find(({ apiKey }) => apiKey).apiKey,
+    "signature-input": `sig1=(${names.map((name) => `"${name}"`).join(" ")});created=${now};expires=${now + 86_400}`,
+    signature: `sig1=:${Buffer.alloc(32).toString("base64")}:`,
+  };
+}
 const START = "/vendor.biosec.v1.SessionsProcessor/StartSession";
 const OPERATOR = `client_id=vivavoce-operator&redirect_uri=${encodeURIComponent(`${url}/operator/`)}`;
 const AUTHORIZE = `/oauth2/authorize?response_type=code&${OPERATOR}&scope=platform-api&code_challenge=${"x".repeat(43)}&code_challenge_method=S256`;
@@ -79,7 +100,7 @@ const nobody = (i) => basic(`appID:nobody-${i}:geo:eu:clientName:default`, "x");
 const elsewhere = (i) => ({ "x-forwarded-for": `10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}` });
 
 /**
- * Path, what else is sent, and how many at most: a model is 9 MB. The check of a password is missing, because it is meant
+ * Path, what else is sent (or `send`, which does it), and how many at most: a model is 9 MB. The check of a password is missing, because it is meant
  * to be slow; how many are checked is limited (src/token/throttle.ts).
  */
 const KINDS = {
@@ -92,6 +113,8 @@ const KINDS = {
   "HEAD of a model": { path: `/models/${model}`, method: "HEAD" },
   "a model, not changed": { path: `/models/${model}`, unchanged: true },
   [PART_OF_MODEL]: { path: `/models/${model}`, headers: { range: "bytes=1048576-2097151" } },
+  // Before the limit: 60 at once.
+  "a model as a whole, for each MB": { path: `/models/${model}`, isCold: true, most: 50, units: modelBytes / 1e6 },
   "a model as a whole, 9 MB": { path: `/models/${model}`, most: 200 },
   "/operator/": {},
   "/sign-in": {},
@@ -232,6 +255,26 @@ const KINDS = {
     headers: { ...JSON_TYPE, authorization: forged(kid) },
     body: "{}",
   },
+  "Twilio's WebSocket without a signature": { path: "/telephony/twilio", headers: SOCKET, isAlone: true },
+  "Twilio's WebSocket with a wrong signature": {
+    path: "/telephony/twilio",
+    headers: { ...SOCKET, "x-twilio-signature": "A".repeat(15_000) },
+    isAlone: true,
+  },
+  "AudioHook's WebSocket without a signature": { path: "/telephony/audiohook", headers: SOCKET, isAlone: true },
+  "AudioHook's WebSocket with the API key and a wrong signature": {
+    path: "/telephony/audiohook",
+    headers: { ...SOCKET, ...wronglySigned() },
+    isAlone: true,
+  },
+  "jambonz's WebSocket with a wrong password": {
+    path: "/telephony/jambonz",
+    headers: { ...SOCKET, authorization: `Basic ${"A".repeat(15_000)}` },
+    isAlone: true,
+  },
+  "a call announced without a token": { path: "/telephony/rtp/calls", headers: JSON_TYPE, body: "{}" },
+  ...(await lineKinds(box)),
+  ...(await tlsKinds(ecdsa, rsa)),
   "/management/v1 without a token": { path: "/management/v1/applications" },
   "/engagementAPI/v2 without a token": { path: "/engagementAPI/v2/customer/agentAvailability", method: "POST" },
   "/oauth2/token, unknown client": { path: "/oauth2/token", headers: nobody(0), body: grant },
@@ -300,7 +343,8 @@ function askHttp2(from, { path, headers, body }) {
   });
 }
 
-function ask(from, request, i) {
+async function ask(from, request, i) {
+  if (request.send) return { statusCode: await request.send() };
   const { path, method, headers = {}, body, isAlone = false } = request;
   if (headers === GRPC || request.isHttp2) return askHttp2(from, request);
   return new Promise((resolve, reject) => {
@@ -337,8 +381,9 @@ async function idleShareOf(server) {
   return (cpuMs(server) - before) / IDLE_MS;
 }
 
-/** Milliseconds of CPU for each request, after those that are not counted. */
-async function measure(server, idleShare, { most = requests, unchanged = false, ...request }) {
+/** Milliseconds of CPU for each request, or each unit of it, after those that are not counted. */
+async function measure(server, idleShare, kind) {
+  const { most = requests, unchanged = false, isCold = false, units = 1, ...request } = kind;
   const first = await ask(server.url, request, 0);
   if (unchanged) request.headers = { "if-none-match": first.headers.etag };
   const statuses = new Map();
@@ -355,10 +400,10 @@ async function measure(server, idleShare, { most = requests, unchanged = false, 
     await Promise.all(Array.from({ length: CONCURRENT }, caller));
   };
   const count = Math.min(most, requests);
-  await send(Math.min(most, warm));
+  if (!isCold) await send(Math.min(most, warm));
   const [before, began] = [cpuMs(server), performance.now()];
   await send(count);
-  const each = (cpuMs(server) - before - idleShare * (performance.now() - began)) / count;
+  const each = (cpuMs(server) - before - idleShare * (performance.now() - began)) / count / units;
   return { each, detail: [...statuses].map(([status, times]) => `${times} × ${status}`).join(", ") };
 }
 
@@ -366,20 +411,20 @@ const rows = [];
 const bare = await startServer("-e", BARE);
 try {
   const only = new RegExp(options.only);
-  const [idleBox, idleBare] = await Promise.all([box, bare].map(idleShareOf));
-  for (const [name, kind] of Object.entries(KINDS).filter(([name]) => only.test(name))) {
+  const servers = [box, bare, ecdsa, rsa];
+  const idle = new Map(await Promise.all(servers.map(async (server) => [server, await idleShareOf(server)])));
+  for (const [name, { server = box, ...kind }] of Object.entries(KINDS).filter(([name]) => only.test(name))) {
     const request = { path: name, ...kind };
-    const { each, detail } = await measure(box, idleBox, request);
+    const { each, detail } = await measure(server, idle.get(server), request);
     rows.push(atMost(name, "", each, TARGET_MS, detail, " ms"));
     if (!(name in PEERS)) continue;
-    const other = await measure(bare, idleBare, request);
+    const other = await measure(bare, idle.get(bare), request);
     rows.push(
       atMost(name, "bare Node server", each / other.each, PEERS[name], `${other.each.toFixed(2)} ms there`, "×"),
     );
   }
 } finally {
-  box.process.kill();
-  bare.process.kill();
+  for (const server of [box, bare, ecdsa, rsa]) server.process.kill();
 }
 if (options.json) await printJson(rows);
 else printTable(rows);
