@@ -115,7 +115,9 @@ test("reads the master key from a command or the environment, and never prints i
 
   vi.stubEnv("VIVAVOCE_MASTER_KEY_COMMAND", "printf secret-that-is-too-short");
   const short = await run("keys", "rotate", "--store", store);
-  expect(short.err).toContain("seal.masterKeyCommand: the master key must be 32 bytes");
+  expect(short.err).toContain(
+    "seal.masterKeyCommand: the command printed something else: the master key must be 32 bytes",
+  );
   vi.stubEnv("VIVAVOCE_MASTER_KEY_COMMAND", "exit 3");
   const failed = await run("keys", "rotate", "--store", store);
   expect(failed.err).toContain("the command failed with 3");
