@@ -20,7 +20,7 @@ import {
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
-import { transformSplitEnvelope } from "@connectrpc/connect/protocol";
+import { transformDecompressEnvelope, transformSplitEnvelope } from "@connectrpc/connect/protocol";
 import {
   Health,
   type HealthCheckRequest,
@@ -34,7 +34,17 @@ import {
 import { StatusCode } from "../contract/index.js";
 import { SERVICES } from "../contract/operations.js";
 import { asStatusError, connectErrorOf } from "./call-errors.js";
-import { FINE, framed, GRPC, HEAD_BYTES, messageOf, plainTypeOf, trailersOf, unexpectedFlags } from "./grpc-wire.js";
+import {
+  binaryTypeOf,
+  encodingOf,
+  FINE,
+  framed,
+  GRPC,
+  HEAD_BYTES,
+  messageOf,
+  trailersOf,
+  unexpectedFlags,
+} from "./grpc-wire.js";
 import { requestIdOf } from "./http/transcoder.js";
 import { headerOf, type NodeRequest } from "./listen.js";
 import { Refusal } from "./refusal.js";
@@ -195,7 +205,10 @@ export function createReflection() {
       router.service(EarlierReflection as typeof ServerReflection, { serverReflectionInfo });
     },
     handles: (request: NodeRequest): request is Http2ServerRequest =>
-      "stream" in request && plainTypeOf(request) === GRPC && paths.has(request.url),
+      "stream" in request &&
+      binaryTypeOf(request) === GRPC &&
+      encodingOf(request) !== undefined &&
+      paths.has(request.url),
     async handle(request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
       const { stream } = request;
       const requestId = requestIdOf(headerOf(request, "x-request-id"));
@@ -204,8 +217,11 @@ export function createReflection() {
       try {
         // The trailers are sent on the same stream.
         const body = stream.iterator({ destroyOnReturn: false });
-        for await (const { flags, data } of transformSplitEnvelope(LONGEST_STANDARD_MESSAGE)(body)) {
-          if (flags !== 0) throw unexpectedFlags(flags);
+        const messages = transformSplitEnvelope(LONGEST_STANDARD_MESSAGE)(body);
+        const compression = encodingOf(request);
+        const read = compression ? transformDecompressEnvelope(compression, LONGEST_STANDARD_MESSAGE) : null;
+        for await (const { flags, data } of read?.(messages) ?? messages) {
+          if (!compression && flags !== 0) throw unexpectedFlags(flags);
           for (const part of frameOf(data)) response.write(part);
           if (stream.writableNeedDrain) await drained(stream);
         }

@@ -2,6 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { StatusError } from "../contract/index.js";
 import { connectErrorOf } from "./call-errors.js";
 import type { NodeRequest, NodeResponse } from "./listen.js";
@@ -46,11 +47,23 @@ export function plainMessage(trailers: Headers): void {
 export const unexpectedFlags = (flags: number) =>
   badRequest(`a gRPC message without a grpc-encoding header must begin with the byte 0, got ${flags}`);
 
-/** The type of the response, if the messages of a gRPC call are binary and not compressed. */
-export function plainTypeOf({ method, headers }: NodeRequest): string | undefined {
-  const isCompressed = (headers["grpc-encoding"] ?? "identity") !== "identity";
-  return method === "POST" && !isCompressed ? TYPES.get(headers["content-type"] ?? "") : undefined;
-}
+/** What requests may be compressed with. */
+export const COMPRESSIONS = [compressionGzip, compressionBrotli];
+
+/** What an encoding is undone with: `null` for none, `undefined` if it is unknown. */
+export const compressionOf = (encoding?: string | null) =>
+  (encoding ?? "identity") === "identity" ? null : COMPRESSIONS.find(({ name }) => name === encoding);
+
+/** The same for a gRPC call. */
+export const encodingOf = ({ headers }: NodeRequest) => compressionOf(headers["grpc-encoding"]?.toString());
+
+/** The type of the response, if the messages of a gRPC call are binary. */
+export const binaryTypeOf = ({ method, headers }: NodeRequest): string | undefined =>
+  method === "POST" ? TYPES.get(headers["content-type"] ?? "") : undefined;
+
+/** The same, if they are not compressed either. */
+export const plainTypeOf = (request: NodeRequest): string | undefined =>
+  encodingOf(request) === null ? binaryTypeOf(request) : undefined;
 
 /** Whether the caller has disconnected. */
 export const isGone = (response: NodeResponse): boolean =>

@@ -34,12 +34,7 @@ import {
 } from "@connectrpc/connect/protocol-connect";
 import { parseContentType as parseGrpcType } from "@connectrpc/connect/protocol-grpc";
 import { parseContentType as parseGrpcWebType } from "@connectrpc/connect/protocol-grpc-web";
-import {
-  compressionBrotli,
-  compressionGzip,
-  universalRequestFromNodeRequest,
-  universalResponseToNodeResponse,
-} from "@connectrpc/connect-node";
+import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { LONGEST_TIMEOUT_MS } from "../contract/call-limit.js";
 import { stackOf } from "../contract/error-causes.js";
 import { LiveProcessor, StatusCode, StatusError } from "../contract/index.js";
@@ -54,7 +49,7 @@ import {
   type Reflection,
 } from "./grpc-standard.js";
 import { createUnaryGrpc } from "./grpc-unary.js";
-import { isGone, plainMessage, sendGrpc, trailersOf } from "./grpc-wire.js";
+import { COMPRESSIONS, compressionOf, isGone, plainMessage, sendGrpc, trailersOf } from "./grpc-wire.js";
 import type { Caller } from "./guard.js";
 import { requestIdOf } from "./http/transcoder.js";
 import { headerOf, type NodeHandler, pathOf } from "./listen.js";
@@ -65,8 +60,6 @@ import { badRequest, Refusal } from "./refusal.js";
 
 const address = createContextKey("", { description: "network address of the caller" });
 const admission = createContextKey<Promise<Caller> | null>(null, { description: "the guard's answer" });
-
-const COMPRESSIONS = [compressionGzip, compressionBrotli];
 
 /** Media types have no case (RFC 9110 §8.3.1). */
 const GRPC = /^application\/grpc/i;
@@ -323,20 +316,19 @@ function boundMessage({ header }: UniversalServerRequest, { input }: DescMethod,
   }
 }
 
-/** The header without the encoding and the length that it gives, and what undoes the encoding. The framework refuses one that it does not know. */
+/** The header without the encoding and the length that it gives, and what undoes the encoding. The framework refuses one that is unknown. */
 function decoded(request: UniversalServerRequest, encodingName: string) {
-  const encoding = request.header.get(encodingName) ?? "identity";
-  const compression = COMPRESSIONS.find(({ name }) => name === encoding) ?? null;
+  const compression = compressionOf(request.header.get(encodingName));
   const header = new Headers(request.header);
   if (compression) header.delete(encodingName);
   header.delete("content-length");
-  return { header, compression, isKnown: compression !== null || encoding === "identity" };
+  return { header, compression };
 }
 
 function boundStream(request: UniversalServerRequest, method: DescMethod, limit: number): UniversalServerRequest {
   const isConnect = CONNECT_STREAM.test(request.header.get("content-type") ?? "");
-  const { header, compression, isKnown } = decoded(request, isConnect ? "connect-content-encoding" : "grpc-encoding");
-  if (!isKnown) return request;
+  const { header, compression } = decoded(request, isConnect ? "connect-content-encoding" : "grpc-encoding");
+  if (compression === undefined) return request;
   const counted = async function* (messages: AsyncIterable<EnvelopedMessage>) {
     for await (const message of messages) {
       boundMessage(request, method, message.data);
@@ -360,8 +352,8 @@ function boundUnary(
   method: DescMethod,
   { dispatcher, messageBytes }: RpcParts,
 ): UniversalServerRequest {
-  const { header, compression, isKnown } = decoded(request, "content-encoding");
-  if (request.method !== "POST" || !isKnown) return request;
+  const { header, compression } = decoded(request, "content-encoding");
+  if (request.method !== "POST" || compression === undefined) return request;
   const body = async function* () {
     const sent = request.body as AsyncIterable<Uint8Array>;
     const ended = new AbortController();

@@ -171,7 +171,6 @@ function earlierReflection() {
 it.each([
   ["v1", () => standard.grpc.reflection.v1.ServerReflection, {}],
   ["v1alpha", earlierReflection, {}],
-  // Goes through the framework.
   [
     "v1, compressed,",
     () => standard.grpc.reflection.v1.ServerReflection,
