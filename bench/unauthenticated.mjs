@@ -347,7 +347,7 @@ async function ask(from, request, i) {
   if (request.send) return { statusCode: await request.send() };
   const { path, method, headers = {}, body, isAlone = false } = request;
   if (headers === GRPC || request.isHttp2) return askHttp2(from, request);
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     const given = typeof headers === "function" ? headers(i) : headers;
     const asked = http.request(
       `${from}${path}`,
@@ -359,10 +359,12 @@ async function ask(from, request, i) {
     );
     // A WebSocket is refused with its first message.
     asked.once("upgrade", (answer, socket) => {
+      // It is closed with its answer, maybe while that is read.
+      socket.on("error", () => {});
       socket.once("data", () => socket.destroy());
       socket.once("close", () => resolve(answer));
     });
-    asked.once("error", reject);
+    asked.on("error", ({ code }) => resolve({ statusCode: code, headers: {} }));
     asked.end(body);
   });
 }
