@@ -479,7 +479,7 @@ const tlsOptions = ({ headerSeconds }: ListenOptions, { cert, key }: Files): tls
   ALPNProtocols: ["h2", "http/1.1"],
   handshakeTimeout: headerSeconds * 1000,
   minVersion: "TLSv1.2",
-  // Every client has one of them. Of the others that Node accepts, P-521 costs the server ten times as much.
+  // Nearly every client has one of them. Of the others that Node accepts, P-521 costs the server ten times as much.
   ecdhCurve: "X25519:P-256",
   // A client of TLS 1.2 could ask for one handshake after another on its connection.
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,

@@ -4,6 +4,7 @@ python3 windows.py pack DIR OUT                  DIR: extract.py's folder. OUT-<
 python3 windows.py score OUT SCORES.json NETWORK.pt…   as recorded, through G.711, GSM and Opus at 12 kbit/s; a recording's score is the mean of its windows'. a.pt+b.pt is the mean of
                                                  their weights, a.pt,b.pt of their scores; 2*a.pt,1*b.pt weighs them, each in units of its mean distance from zero. CODECS: as bank.py says.
 python3 windows.py tell SCORES.json NETWORK.pt…  the same of scores that are there. The figures that are reported are the engine's.
+python3 windows.py engine SCORES.json…           the same of what `npm run bench:accuracy -- --spoof --lengths all --scores SCORES.json` wrote, line by line
 """
 import glob, json, multiprocessing, os, re, sys
 
@@ -93,5 +94,17 @@ def tell(scores, *networks):
               "found at 1 %", percent(np.mean(total[line][attack] > high) for line in LINES), flush=True)  # fmt: skip
 
 
+def engine(*paths):
+    from train import eer
+
+    for path in paths:
+        rows = [r for r in json.load(open(path)) if r["kind"] == "synthetic" and r["reliability"] > 0 and r["label"] in ("genuine", "attack") and not r["condition"].endswith(" s")]
+        total, attack, line = (np.array([f(r) for r in rows]) for f in (lambda r: r["llr"], lambda r: r["label"] == "attack", lambda r: r["condition"]))
+        high, lines = np.quantile(total[~attack], 0.99), list(dict.fromkeys(line))
+        percent = lambda found: ", ".join(f"{100 * x:.1f}" for x in found)
+        print(os.path.basename(path), ", ".join(lines), "EER", percent(eer(total[line == name], attack[line == name].astype(float)) for name in lines), "together", percent([eer(total, attack.astype(float))]),
+              "found at 1 %", percent(np.mean(total[attack & (line == name)] > high) for name in lines), flush=True)  # fmt: skip
+
+
 if __name__ == "__main__":
-    dict(pack=pack, score=score, tell=tell)[sys.argv[1]](*sys.argv[2:])
+    dict(pack=pack, score=score, tell=tell, engine=engine)[sys.argv[1]](*sys.argv[2:])
